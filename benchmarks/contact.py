@@ -9,6 +9,7 @@ import argparse
 import runpy
 import time
 from collections.abc import Callable
+from functools import partial
 from math import cos, pi, sin
 from pathlib import Path
 
@@ -176,6 +177,23 @@ def bodies(times: int) -> None:
     print(f"\na ball slips until it rolls, 1 s: {told}")
 
 
+def balls(times: int) -> None:
+    """Balls in layers that fall on a floor and on each other: setting up, and steps."""
+    print(f"\n{'balls, all with all':20}{'set up, ms':>12}{'a step, ms':>12}{'of a ball, us':>15}")
+    for n in (50, 100, 200, 400):
+        rng, side = np.random.default_rng(1), round((n / 4) ** 0.5)
+        grid = (np.array([i % side, i // side % side, 0.52 + 1.05 * (i // side**2)]) for i in range(n))
+        places = (0.021 * at + 1e-4 * rng.standard_normal(3) for at in grid)
+        made = [gd.Body(f"b{i}", 0.03, (1.2e-6,) * 3, x, shape=gd.Sphere(0.01)) for i, x in enumerate(places)]
+        contacts = [gd.Contact("all", b, stiffness=1e4, damping=1.0) for b in (gd.Plane(), "all")]
+        system = gd.System(made, contacts=contacts)
+        made_ready = best(lambda system=system: compile_system(system), times)  # type: ignore[misc]
+        run = partial(gd.simulate, system, 0.1, method="rodas", rtol=1e-4)
+        stats = run().stats
+        step = (best(run, times) - made_ready) / (stats.steps + stats.rejected)
+        print(f"{n:20d}{1e3 * made_ready:12.0f}{1e3 * step:12.2f}{1e6 * step / n:15.1f}")
+
+
 def creeps(times: int) -> None:
     """A block on a slope of 20 degrees that sticks: how far it creeps within the second of two seconds."""
     a = pi / 9
@@ -218,6 +236,7 @@ if __name__ == "__main__":
     search(n)
     knots(n)
     bodies(n)
+    balls(min(n, 3))
     creeps(n)
     rests(n)
     contact_peers.compare(min(n, 3))

@@ -7,6 +7,7 @@ a discrete rod with return mapping (capstan).
 from math import cos, log, pi, radians, sin
 
 import numpy as np
+import programs
 import pytest
 
 import gyrod as gd
@@ -282,6 +283,50 @@ def test_a_rigid_motion_of_all_changes_nothing(kind):
         np.testing.assert_allclose(shift + one[name].position[-1] @ R.T, other[name].position[-1], atol=1e-10)
         np.testing.assert_allclose(R @ one[name].matrix[-1], other[name].matrix[-1], atol=1e-9)
     np.testing.assert_allclose(shift + one["rod"].positions[-1] @ R.T, other["rod"].positions[-1], atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["sticking", "bouncing"])
+def test_what_was_near_before_changes_no_bit(kind):
+    """Rates and derivatives of a state are those of equations that have seen no other, wherever bodies were."""
+    law = {"sticking": {"damping": 0.3, "friction": 0.4}, "bouncing": {"restitution": 0.5}}[kind]
+    bodies = [ball(f"b{n}", (0.11 * (n % 3), 0.11 * (n // 3), 0.0), 0.05, 0.1) for n in range(9)]
+    bodies.append(gd.Body("box", 0.1, (1e-4,) * 3, position=(0.11, 0.11, 0.1), shape=gd.Box((0.2, 0.1, 0.05))))
+    system = gd.System(bodies, contacts=[gd.Contact("all", "all", stiffness=1e4, **law)])
+    used, rng, touched = compile_system(system), np.random.default_rng(7), set()
+    kinds = np.array(used.kinds)
+    for jump in (1e-3, 0.05, 1e-3, 0.4, 0.02):
+        y = used.y0 + jump * rng.standard_normal(used.size) * (kinds == "position")
+        y[kinds == "friction"] = rng.uniform(0.0, 0.4, (kinds == "friction").sum())
+        fresh = compile_system(system)
+        np.testing.assert_array_equal(used.core.rhs(0.0, y), fresh.core.rhs(0.0, y))
+        np.testing.assert_array_equal(used.core.jacobian(0.0, y), fresh.core.jacobian(0.0, y))
+        rows, _ = used.contact_states(range(len(used.touching)), np.zeros(1), y)
+        touched.add(tuple(k for k, r in enumerate(rows) if r[0, :, 13].any()))
+    assert len(touched) > 2
+
+
+@pytest.mark.parametrize("spin", [0.0, 300.0])
+def test_bodies_that_come_from_far_away_do_not_pass_each_other(spin):
+    """Two of many small balls, far apart and fast, exchange their velocities; the others stay where they are."""
+    fast = [ball("left", (-0.5, 0, 0), 1e-3, 1e-3, velocity=(40, 0, 0), angular_velocity=(spin, 0, 0))]
+    fast += [ball("right", (0.5, 0, 0), 1e-3, 1e-3, velocity=(-40, 0, 0), angular_velocity=(spin, 0, 0))]
+    others = [ball(f"b{n}", (0.1 * n, 0.3, 0), 1e-3, 1e-3) for n in range(20)]
+    law = gd.Contact("all", "all", stiffness=1e9, restitution=1.0)
+    motion = gd.simulate(gd.System([*fast, *others], contacts=[law], gravity=(0, 0, 0)), 0.02, rtol=1e-7)
+    np.testing.assert_allclose(motion["left"].velocity[-1], (-40, 0, 0), atol=0.05)
+    np.testing.assert_allclose(motion["right"].velocity[-1], (40, 0, 0), atol=0.05)
+    assert not motion["b7"].velocity.any()
+
+
+def test_pairs_that_are_near_are_found():
+    rows = programs.linked("tests/cpp/search.cpp")
+    near, given, found, in_order, beyond = np.array(rows, dtype=int).T
+    assert len(rows) == 600
+    assert near.sum() > 1000
+    np.testing.assert_array_equal(found, near)
+    assert given.sum() < 6 * near.sum()  # of 60 balls there are 1,770 pairs
+    assert in_order.all()
+    assert beyond.all()
 
 
 def test_the_damping_of_impacts():

@@ -308,6 +308,14 @@ void bind_rod_parts(nb::module_& m) {
           nb::kw_only(), "a"_a, "b"_a, "stiffness"_a, "damping"_a, "axes"_a);
 }
 
+// A contact by its parts, of which each is in many.
+struct Touching {
+  Contact made;
+};
+struct Touched {
+  Contact made;
+};
+
 void bind_contact(nb::module_& m) {
   nb::class_<FrictionLaw>(m, "Friction", "See cpp/gyrod/contact/law.hpp.")
       .def(
@@ -321,19 +329,17 @@ void bind_contact(nb::module_& m) {
           },
           nb::kw_only(), "sticks"_a, "coefficient"_a, "kinetic"_a, "stribeck"_a, "presliding"_a, "damping"_a,
           "slip_speed"_a, "rolling"_a, "spinning"_a, "spin_speed"_a);
-  nb::class_<Contact>(m, "Contact", "Stations, points with a radius, against a surface.")
+  nb::class_<Touching>(m, "Stations", "Points with a radius, and what they feel of surfaces.")
       .def(
           "__init__",
-          [](Contact* self, std::shared_ptr<space::Surface> surface, int body, const V3& at, const M3& turn,
-             double stiffness, double exponent, double damping, double smoothing, double impact, double slow,
-             double slack, const std::optional<FrictionLaw>& friction, bool hard, double restitution, double gravity,
-             double reach, int rod, int on, const Table& cells, const Table& shares, const Table& turns,
+          [](Touching* self, double stiffness, double exponent, double damping, double smoothing, double impact,
+             double slow, double slack, const std::optional<FrictionLaw>& friction, bool hard, double restitution,
+             double gravity, int rod, int on, const Table& cells, const Table& shares, const Table& turns,
              const Rows3& offsets, const Times& radii, const Times& weights) {
             Contact c;
-            c.surface = std::move(surface), c.body = body, c.at = at, c.turn = turn;
             c.law = {stiffness, exponent,   damping, smoothing, impact, slow, slack, friction.value_or(FrictionLaw()),
                      hard,      restitution};
-            c.gravity = gravity, c.reach = reach;
+            c.gravity = gravity;
             const std::size_t n = radii.shape(0), most = cells.shape(1);
             if (most > std::size_t(Station::most) || shares.shape(1) != most || turns.shape(1) != most ||
                 (rod >= 0 && (cells.shape(0) != n || shares.shape(0) != n || turns.shape(0) != n)) ||
@@ -350,13 +356,20 @@ void bind_contact(nb::module_& m) {
                 }
               c.stations.push_back(s);
             }
-            new (self) Contact(std::move(c));
+            new (self) Touching{std::move(c)};
           },
-          nb::kw_only(), "surface"_a, "body"_a, "at"_a, "turn"_a, "stiffness"_a, "exponent"_a, "damping"_a,
-          "smoothing"_a, "impact"_a, "slow"_a, "slack"_a, "friction"_a.none(), "hard"_a, "restitution"_a, "gravity"_a,
-          "reach"_a, "rod"_a, "on"_a, "cells"_a, "shares"_a, "turns"_a, "offsets"_a, "radii"_a, "weights"_a)
-      .def_prop_ro("stations", [](const Contact& c) { return c.stations.size(); })
-      .def_prop_ro("memory", [](const Contact& c) { return c.stations.size() * std::size_t(c.law.memory()); });
+          nb::kw_only(), "stiffness"_a, "exponent"_a, "damping"_a, "smoothing"_a, "impact"_a, "slow"_a, "slack"_a,
+          "friction"_a.none(), "hard"_a, "restitution"_a, "gravity"_a, "rod"_a, "on"_a, "cells"_a, "shares"_a,
+          "turns"_a, "offsets"_a, "radii"_a, "weights"_a);
+  nb::class_<Touched>(m, "Touched", "A surface, in the axes of its carrier.")
+      .def(
+          "__init__",
+          [](Touched* self, std::shared_ptr<space::Surface> surface, int body, const V3& at, const M3& turn) {
+            Contact c;
+            c.surface = std::move(surface), c.body = body, c.at = at, c.turn = turn;
+            new (self) Touched{std::move(c)};
+          },
+          nb::kw_only(), "surface"_a, "body"_a, "at"_a, "turn"_a);
   nb::class_<RodPair>(m, "RodPair", "Two rods that may touch each other, or one that may touch itself.")
       .def(
           "__init__",
@@ -380,10 +393,23 @@ void bind_contact(nb::module_& m) {
   nb::class_<ContactSet>(m, "ContactSet", "All contacts of a system.")
       .def(
           "__init__",
-          [](ContactSet* self, std::vector<Contact> with_surfaces, std::vector<RodPair> among_rods) {
-            new (self) ContactSet{std::move(with_surfaces), std::move(among_rods)};
+          [](ContactSet* self, const std::vector<const Touching*>& stations,
+             const std::vector<const Touched*>& surfaces, const std::vector<std::array<std::size_t, 2>>& pairs,
+             const std::vector<double>& reaches, std::vector<RodPair> among_rods) {
+            ContactSet set{{}, std::move(among_rods)};
+            if (reaches.size() != pairs.size()) throw nb::value_error("each pair needs a reach");
+            set.with_surfaces.reserve(pairs.size());
+            for (std::size_t k = 0; k < pairs.size(); ++k) {
+              Contact c = stations.at(pairs[k][0])->made;
+              const Contact& on = surfaces.at(pairs[k][1])->made;
+              c.surface = on.surface, c.body = on.body, c.at = on.at, c.turn = on.turn, c.reach = reaches[k];
+              set.with_surfaces.push_back(std::move(c));
+            }
+            new (self) ContactSet(std::move(set));
           },
-          nb::kw_only(), "with_surfaces"_a = nb::list(), "among_rods"_a = nb::list())
+          nb::kw_only(), "stations"_a = nb::list(), "surfaces"_a = nb::list(), "pairs"_a = nb::list(),
+          "reaches"_a = nb::list(), "among_rods"_a = nb::list(),
+          "Pairs: numbers of stations and of the surface that they may touch; reaches: how deep a step may end.")
       .def_prop_ro("memory", [](const ContactSet& c) {
         std::size_t n = 0;
         for (const Contact& x : c.with_surfaces) n += x.stations.size() * std::size_t(x.law.memory());

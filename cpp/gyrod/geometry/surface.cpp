@@ -49,6 +49,7 @@ public:
     if (std::abs(p[2]) < half_) H(2, 2) -= 1.0;
     return sign / d * H;
   }
+  double extent() const override { return inside_ ? Surface::extent() : radius_ + half_; }
 
 private:
   double radius_, half_;
@@ -82,6 +83,7 @@ public:
       if (std::abs(p[i]) > half_[i]) H(i, i) += 1.0;
     return H / d;
   }
+  double extent() const override { return half_.norm() + rounding_; }
 
 private:
   Point half_;
@@ -127,6 +129,12 @@ public:
     if (!side) H += times(of(-mz * cx, -mz * cy, mx)) / d;
     return H;
   }
+  double extent() const override {
+    double most = 0.0;
+    for (const Side& s : sides_)
+      most = std::max({most, std::hypot(s.x, s.z), std::hypot(s.x + s.length * s.tx, s.z + s.length * s.tz)});
+    return most + rounding_;
+  }
 
 private:
   struct Side {
@@ -151,6 +159,7 @@ public:
     const double cx = p[0] / rho, cy = p[1] / rho, mx = (rho - radius_) / d, mz = p[2] / d;
     return mx / rho * times(of(-cy, cx, 0.0)) + times(of(-mz * cx, -mz * cy, mx)) / d;
   }
+  double extent() const override { return radius_ + wire_; }
 
 private:
   double radius_, wire_;
@@ -269,6 +278,12 @@ Triangles::Triangles(const double* vertices, std::size_t n_vertices, const int* 
   for (std::size_t f = 0; f < n_faces; ++f) sorted[f] = triangles_[std::size_t(order_[f])];
   triangles_.swap(sorted);
   if (closed) sides(vertices, n_vertices, faces);
+}
+
+double Triangles::extent() const {
+  double most = 0.0;
+  for (const Corners& t : triangles_) most = std::max({most, t.a.norm(), t.b.norm(), t.c.norm()});
+  return most;
 }
 
 int Triangles::build(std::vector<Point>& centres, int first, int last, int at) {

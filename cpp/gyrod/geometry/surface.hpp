@@ -6,6 +6,7 @@
 // which the search along curves (`curve.hpp`) uses for its bounds; a name in the binding, a case in `gyrod.geometry`.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -35,6 +36,8 @@ public:
   virtual Bend bend(const Point& p, const Near& at) const = 0;
   // Whether what goes through it comes out on another side.
   virtual bool passable() const { return form != Form::concave; }
+  // A ball about the origin that holds all of the surface and of what is inside.
+  virtual double extent() const { return std::numeric_limits<double>::infinity(); }
 
   const Form form;
   const bool exact; // phi changes by no more than a point moves
@@ -67,6 +70,7 @@ public:
   Triangles(const double* vertices, std::size_t n_vertices, const int* faces, std::size_t n_faces, bool closed);
   Near near(const Point& p) const override;
   Bend bend(const Point& p, const Near& at) const override;
+  double extent() const override;
 
   const std::vector<Node>& nodes() const { return nodes_; }
   // Unsigned, of all, and of one triangle in the order of the leaves.

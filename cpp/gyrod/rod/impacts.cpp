@@ -98,7 +98,7 @@ bool RodSet::passes(const Contact& c, const Station& s, std::size_t i, const V3&
 }
 
 void RodSet::impacts(double t, const double* y, double time, std::vector<Impact>& out) {
-  if (contacts_.empty() || !contacts_[0].law.hard) return; // all of them are, or none
+  if (!hard()) return;
   fall_ = time;
   gather_contacts(t, y);
   const double since = t - std::exchange(came_at_, t);

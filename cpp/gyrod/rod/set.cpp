@@ -551,7 +551,7 @@ void RodSet::linearise(double t, const double* y) {
   each_rod([&](Rod& r) { linearise(r, t, y); });
   far_.clear();
   for (const RodLink& link : links_) link_blocks(link, t, *this, [&](const FarBlock& b) { land(b); });
-  recalls_.clear(), grips_.clear(), idle_.clear();
+  recalls_.clear(), grips_.clear(), idle_.clear(), loose_.clear();
   first_touch_ = far_.size();
   if (!contacts_.empty()) touch_blocks(y);
   last_touch_ = far_.size();

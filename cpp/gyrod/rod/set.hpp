@@ -9,6 +9,7 @@
 
 #include <set>
 
+#include "gyrod/contact/search.hpp"
 #include "gyrod/linear/block_pattern.hpp"
 #include "gyrod/linear/threads.hpp"
 #include "gyrod/rod/held.hpp"
@@ -187,6 +188,12 @@ protected:
   std::vector<Grip> grips_;
   std::vector<std::size_t> latches_; // numbers of the state that change between steps only
   std::vector<std::size_t> idle_;    // bristles that nobody has, as three numbers each
+  // Memory of contacts that are far: `each` numbers of a station, the first three of which are bristles or a force.
+  struct Loose {
+    std::size_t from, to, each;
+    bool hard;
+  };
+  std::vector<Loose> loose_;
   std::vector<std::unique_ptr<Rod>> rods_;
   std::size_t size_ = 0;
   bool led_ = false, timed_ = false, still_ = false;
@@ -245,6 +252,27 @@ private:
   }
   void keep_slides(double t, double* y);
   void add_contacts();
+  void add_pairs();
+  bool hard() const { return !contacts_.empty() && contacts_[0].law.hard; } // all of them are, or none
+  const std::vector<std::size_t>& close();
+  // f(run) of what is remembered of contacts that are not close.
+  template <class F> void far_memory(F&& f) const {
+    std::size_t k = 0;
+    for (const Loose& run : memories_) {
+      Loose part = run;
+      const auto give = [&](std::size_t to) {
+        part.to = to;
+        if (part.from < to) f(part);
+      };
+      for (; k < close_.size() && contacts_[close_[k]].memory < run.to; ++k) {
+        const Contact& c = contacts_[close_[k]];
+        if (c.memory < part.from) continue;
+        give(c.memory);
+        part.from = c.memory + c.stations.size() * run.each;
+      }
+      give(run.to);
+    }
+  }
   std::vector<int> nodes_of(const Contact& c, const Station& s) const;
   Vec3<double> place_of(const Station& s) const;
   void locate(const Contact& c, const Vec3<double>& x, ContactPlace& o) const;
@@ -307,11 +335,19 @@ private:
   std::vector<Vec3<double>> came_from_; // of stations of hard contacts: where they were in the last step, and when
   double came_at_ = 0.0;
   double horizon_ = std::numeric_limits<double>::infinity();
+  using V3 = Vec3<double>;
   struct Away { // nothing is nearer to p than this: it only saves work
     Vec3<double> p = Vec3<double>::Zero();
     double by = 0.0;
   };
   mutable std::vector<Away> away_;       // of stations
+  NearPairs pairs_;                      // contacts between bodies, which are balls about their centres of mass
+  std::vector<std::size_t> always_;      // contacts that are not among them
+  std::vector<std::size_t> close_;       // what may touch where the bodies are, in its order
+  std::vector<V3> centres_;              // of hosts
+  std::vector<double> sizes_of_hosts_;   // radii of the balls
+  std::vector<Loose> memories_;          // of contacts among `pairs_`
+  double margin_ = 0.0, gravity_ = 0.0;  // how far away they may feel each other, and how fast they may come
   std::vector<Vec3<double>> rest_place_; // of stations at the last rest, and frames and bodies there
   std::vector<std::vector<Mat3<double>>> rest_frames_;
   std::vector<Mat3<double>> rest_bodies_;

@@ -440,7 +440,9 @@ private:
       }
       a.template middleCols<3>(3) -= inverse * b.q.template rightCols<3>() + b.v.template rightCols<3>();
     }
-    for (std::size_t i = 0; i < recalls_.size(); ++i) fill_recall<S>(recalls_[i], shift, work<S>().own[i], lu);
+    auto& own = work<S>().own;
+    if (own.size() < recalls_.size()) own.resize(recalls_.size());
+    for (std::size_t i = 0; i < recalls_.size(); ++i) fill_recall<S>(recalls_[i], shift, own[i], lu);
   }
 
   // --- what contacts remember: z is eliminated where it is, (shift - own) dz = b_z + rate (q dq + v dv).
@@ -533,6 +535,11 @@ private:
     for (std::size_t at : latches_) b[at] = b[at] / shift;
     for (std::size_t at : idle_)
       for (std::size_t i = 0; i < 3; ++i) b[at + i] = b[at + i] / shift;
+    for (const Loose& run : loose_) {
+      const S by = S(1) / (S(run.hard ? 0.0 : 1.0 / ContactLaw::release) + shift);
+      for (std::size_t at = run.from; at < run.to; at += run.each)
+        for (std::size_t i = 0; i < 3; ++i) b[at + i] = by * b[at + i];
+    }
   }
   // Both transposed: weights of dz to those of b_z, of the unknowns and of what is known.
   GYROD_COLD void recover_recalls_transposed(double* b) {

@@ -16,13 +16,12 @@ V3 turn_between(const M3& from, const M3& to) {
 } // namespace
 
 GYROD_COLD void RodSet::add_contacts() {
-  std::size_t stations = 0, levers = 0, recalls = 0;
+  std::size_t stations = 0;
   for (Contact& c : contacts_) {
     c.memory = size_, c.first = stations;
     if (c.body >= 0) c.host = host_of(c.body);
     for (Station& s : c.stations) {
       if (s.body >= 0) s.host = host_of(s.body);
-      if (c.law.sticks() || c.law.hard) ++recalls, levers += std::size_t(s.rod >= 0 ? 2 * s.count : 1) + (c.body >= 0);
       if (c.law.bounces()) latches_.push_back(size_ + std::size_t(c.law.memory()) - 1);
       if (c.law.hard)
         for (std::size_t n = 3; n < Impact::memory; ++n) latches_.push_back(size_ + n);
@@ -33,8 +32,56 @@ GYROD_COLD void RodSet::add_contacts() {
   slots_ = size_, size_ += Crossings::slot_size * crossings_.slots();
   for (std::size_t k = 0; k < crossings_.slots(); ++k)
     for (std::size_t i = 3; i < Crossings::slot_size; ++i) latches_.push_back(slots_ + Crossings::slot_size * k + i);
+  add_pairs();
+  std::size_t recalls = 0, levers = 0;
+  const auto remember = [&](const Contact& c) {
+    for (const Station& s : c.stations)
+      if (c.law.sticks() || c.law.hard) ++recalls, levers += std::size_t(s.rod >= 0 ? 2 * s.count : 1) + (c.body >= 0);
+  };
+  for (std::size_t i : always_) remember(contacts_[i]);
+  if (!memories_.empty()) recalls += 16 * hosts_.size(), levers += 32 * hosts_.size();
   const std::size_t most = std::min<std::size_t>(crossings_.slots(), 64); // a step seldom asks for more
   recalls_.reserve(recalls + crossings_.slots()), grips_.reserve(levers + 16 * most), idle_.reserve(crossings_.slots());
+}
+
+// Contacts between two bodies of which each lies in a ball about its centre of mass.
+GYROD_COLD void RodSet::add_pairs() {
+  std::vector<NearPairs::Pair> pairs;
+  sizes_of_hosts_.assign(hosts_.size(), 0.0), centres_.resize(hosts_.size());
+  for (const Contact& c : contacts_) {
+    const std::size_t i = std::size_t(&c - contacts_.data());
+    const double extent = c.body < 0 ? 1.0 / 0.0 : c.surface->extent() + c.at.norm();
+    bool bodies = std::isfinite(extent) && c.surface->exact && !c.stations.empty();
+    for (const Station& s : c.stations) bodies = bodies && s.body >= 0 && s.body == c.stations[0].body;
+    if (!bodies) {
+      always_.push_back(i);
+      continue;
+    }
+    const int a = c.stations[0].host;
+    double& of = sizes_of_hosts_[std::size_t(a)];
+    for (const Station& s : c.stations) of = std::max(of, s.offset.norm() + s.radius);
+    double& on = sizes_of_hosts_[std::size_t(c.host)];
+    on = std::max(on, extent);
+    margin_ = std::max(margin_, c.law.smoothing), gravity_ = std::max(gravity_, c.gravity);
+    pairs.push_back({a, c.host, i});
+    const std::size_t each = std::size_t(c.law.memory()), to = c.memory + each * c.stations.size();
+    if (!each) continue;
+    if (memories_.empty() || memories_.back().to != c.memory || memories_.back().each != each)
+      memories_.push_back({c.memory, c.memory, each, c.law.hard});
+    memories_.back().to = to;
+  }
+  pairs_ = NearPairs(sizes_of_hosts_, std::move(pairs));
+  close_.reserve(always_.size() + std::min(contacts_.size() - always_.size(), 16 * hosts_.size()));
+}
+
+// Contacts that may be felt; the others are too far away.
+const std::vector<std::size_t>& RodSet::close() {
+  if (pairs_.empty()) return always_;
+  for (std::size_t h = 0; h < hosts_.size(); ++h) centres_[h] = motions_[h].x;
+  const std::vector<std::size_t>& found = pairs_.within(margin_ + 2.0 * gravity_ * fall_ * fall_, centres_);
+  close_.clear();
+  std::merge(always_.begin(), always_.end(), found.begin(), found.end(), std::back_inserter(close_));
+  return close_;
 }
 
 // Nodes of the graph that a station and its surface have to do with.
@@ -128,11 +175,19 @@ void RodSet::press(const double* y, double* dy) {
   ContactPlace o;
   space::Near found;
   ContactForce f;
-  for (const Contact& c : contacts_) {
-    if (c.law.hard) {
-      press_held(c, y, dy);
-      continue;
-    }
+  if (hard()) {
+    for (const Contact& c : contacts_) press_held(c, y, dy);
+    return;
+  }
+  const std::vector<std::size_t>& felt = close();
+  if (dy)
+    far_memory([&](const Loose& run) {
+      const bool bends = run.each >= 3 && !still_;
+      for (std::size_t at = run.from; at < run.to; at += run.each)
+        for (std::size_t n = 0; n < run.each; ++n) dy[at + n] = bends && n < 3 ? -y[at + n] / ContactLaw::release : 0.0;
+    });
+  for (std::size_t i : felt) {
+    const Contact& c = contacts_[i];
     const std::size_t each = std::size_t(c.law.memory());
     for (std::size_t k = 0; k < c.stations.size(); ++k) {
       const Station& s = c.stations[k];
@@ -297,7 +352,8 @@ void RodSet::touch_blocks(const double* y) {
   ContactForce f;
   ContactSlopes by;
   Lever levers[Station::most + 2];
-  for (const Contact& c : contacts_) {
+  for (std::size_t i : close()) {
+    const Contact& c = contacts_[i];
     if (c.law.hard) {
       held_blocks(c);
       continue;
@@ -349,6 +405,9 @@ void RodSet::touch_blocks(const double* y) {
       if (!touches) recalls_.back().own.add_to_diagonal(-1.0 / ContactLaw::release);
     }
   }
+  far_memory([&](const Loose& run) {
+    if (run.each >= 3 && (run.hard || !still_)) loose_.push_back(run);
+  });
 }
 
 // Of rods among themselves.
@@ -498,8 +557,7 @@ bool RodSet::accepted(double t, double* y) {
   }
   bool changed = false;
   ContactPlace o;
-  for (const Contact& c : contacts_) {
-    if (c.law.hard) continue;
+  const auto look = [&](const Contact& c) {
     const std::size_t each = std::size_t(c.law.memory());
     for (std::size_t k = 0; k < c.stations.size(); ++k) {
       const Station& s = c.stations[k];
@@ -521,7 +579,31 @@ bool RodSet::accepted(double t, double* y) {
       else if (gap <= 0.0 && damping == 0.0)
         damping = closing > c.law.slow ? c.law.impact / closing : slow_impact / c.law.slow, changed = true;
     }
+  };
+  if (hard()) return changed;
+  for (std::size_t i : close()) look(contacts_[i]);
+  if (pairs_.empty()) return changed;
+  far_memory([&](const Loose& run) { // what has come apart within a step
+    for (std::size_t at = run.from + run.each - 1; (run.each == 1 || run.each == 4) && at < run.to; at += run.each)
+      if (y[at] != 0.0) y[at] = 0.0, changed = true;
+  });
+  // Of what is further away, what may come sooner all the same.
+  double fast = 0.0, spin = 0.0;
+  for (std::size_t h = 0; h < hosts_.size(); ++h) {
+    const double w = motions_[h].omega.norm();
+    fast = std::max(fast, motions_[h].v.norm() + w * sizes_of_hosts_[h]), spin = std::max(spin, w);
   }
+  const double wide = 3.0 * pairs_.largest();
+  const auto late = [&](double gap, double reach, double v, double w) {
+    return gap >= (1.0 + 1e-9) * ((v + w * reach) * horizon_ + 0.5 * gravity_ * horizon_ * horizon_);
+  };
+  if (!late(pairs_.beyond(), pairs_.beyond() + wide, 2.0 * fast, spin))
+    pairs_.each(centres_, [&](std::size_t i, double gap, double distance) {
+      const Contact& c = contacts_[i];
+      const HostMotion &a = motions_[std::size_t(c.stations[0].host)], &b = motions_[std::size_t(c.host)];
+      const double size = sizes_of_hosts_[std::size_t(c.stations[0].host)];
+      if (!late(gap, distance + size, a.v.norm() + b.v.norm() + a.omega.norm() * size, b.omega.norm())) look(c);
+    });
   return changed;
 }
 
@@ -530,15 +612,20 @@ double RodSet::overshoot(double t, const double* y) {
   if (int(latches_.size()) == slides_) return least;
   gather_contacts(t, y);
   ContactPlace o;
-  for (const Contact& c : contacts_) {
-    if (!c.law.bounces()) continue;
+  const auto look = [&](const Contact& c) {
+    if (!c.law.bounces()) return;
     const std::size_t each = std::size_t(c.law.memory());
     for (std::size_t k = 0; k < c.stations.size(); ++k) {
       if (y[c.memory + (k + 1) * each - 1] != 0.0) continue;
       locate(c, place_of(c.stations[k]), o);
       least = std::min(least, c.surface->near(o.p).distance - c.stations[k].radius + c.law.slack);
     }
-  }
+  };
+  for (std::size_t i : close()) look(contacts_[i]);
+  if (!pairs_.empty() && least > pairs_.beyond())
+    pairs_.each(centres_, [&](std::size_t i, double gap, double) {
+      if (!(gap > least)) look(contacts_[i]);
+    });
   return least;
 }
 

@@ -21,7 +21,7 @@ from gyrod.equations import mechanisms
 from gyrod.equations.bodies import initial, single_bodies, size_of, tree_bodies
 from gyrod.equations.bodies import mobility as mobility
 from gyrod.equations.checks import CoreOptions, check_system, is_unit
-from gyrod.equations.contacts import Crossed, Touching, contacts
+from gyrod.equations.contacts import Crossed, Touching, contacts, too_deep
 from gyrod.equations.coordinates import unknowns
 from gyrod.equations.gaps import joint_set
 from gyrod.equations.links import links, sliding
@@ -176,8 +176,8 @@ class Compiled:
         if not self.contacts:
             return
         zero = np.zeros(1)
-        stations, _ = self.contact_states(range(len(self.touching)), zero, self.y0)
-        inside = [s for pair, rows in zip(self.touching, stations, strict=True) if (s := pair.inside(rows))]
+        stations, _ = self.core.contact_states(range(len(self.touching)), zero, self.y0[None], False)
+        inside = too_deep(self.touching, np.asarray(stations)[0, :, 12]) if self.touching else []
         touches = self.crossing_states(zero, self.y0)[0][0] if self.crossed else np.zeros((0, 17))
         inside += [s for k, two in enumerate(self.crossed) if (s := two.inside(touches[touches[:, 0] == k, 1:]))]
         if inside:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 import numpy as np
 
@@ -40,8 +40,7 @@ STUCK = 1e-8
 SLOW = 1e-3
 
 
-@dataclass(frozen=True)
-class Touching:
+class Touching(NamedTuple):
     """A pair of the core: what of a contact of the model touches what."""
 
     #: Which of the contacts of the system.
@@ -53,19 +52,22 @@ class Touching:
     places: Array
     #: Lengths of a rod that they stand for, m, or 1 for each of a body, (n,).
     weights: Array
-    #: m, how deep a station may start inside.
-    allowed: Array
+    #: Radii of the stations, how much deeper they may start inside than by these, as rods may in obstacles, and how
+    #: deep a step may end there, m.
+    radii: Array
+    free: float
+    reach: float
 
-    def inside(self, rows: Array) -> tuple[int, str] | None:
+    def inside(self, gaps: Array) -> tuple[int, str] | None:
         """The contact, and a sentence on what starts too deep inside the surface; None: nothing does."""
-        over = rows[0, :, 12] + self.allowed
+        over = gaps + np.maximum(0.5 * self.radii, 0.1 * self.reach) + self.free
         k = int(np.argmin(over)) if len(over) else 0
         if not len(over) or over[k] >= 0.0:
             return None
         at, on = self.places[k], "the surface" if self.on is None else f"body {self.on!r}"
         place = f"s = {at:.3g}" if np.ndim(at) == 0 else f"({', '.join(f'{x:.3g}' for x in at)}) of it"
         kind = "rod" if np.ndim(at) == 0 else "body"
-        depth = -1e3 * rows[0, k, 12]
+        depth = -1e3 * gaps[k]
         return self.contact, f"{kind} {self.of!r} starts {depth:.3g} mm inside of {on} at {place}; move it."
 
 
@@ -139,52 +141,94 @@ def contacts(
     ]
     if problems:
         raise ModelError(dict.fromkeys(problems))
-    rods = {name: i for i, name in enumerate(system.rod_names)}
-    made: list[_core.Contact] = []
-    found: list[Touching] = []
     crossings: list[_core.RodPair] = []
     crossed: list[Crossed] = []
-
-    @cache  # of many things among themselves each is in many pairs
-    def stations_of(name: str) -> list[tuple[int, _Stations]]:
-        return [*_stations(system, pieces, name, index.get(name, -1), axes)]
-
+    rods = {name: i for i, name in enumerate(system.rod_names)}
+    gravity = float(np.linalg.norm(system.gravity))
     for k, contact in enumerate(system.all_contacts):
         pairs = contact.crossings(system)
         tubes = {name: _tube(contact, system, name) for name in {name for pair in pairs for name in pair}}
-        gravity = float(np.linalg.norm(system.gravity))
         for a, b in pairs:
             of_core = [pieces.numbers(rods[name])[0] for name in (a, b)]
             crossings.append(_crossing(contact, gravity, tubes[a], tubes[b], *of_core))
             crossed.append(Crossed(k, a, b, 0.5 * (min(tubes[a].radius, tubes[b].radius) - 0.5 * contact.margin)))
-        laws: dict[str, _Law] = {}
-        surfaces: dict[str | None, list[_Surface]] = {}
-        for of, on in contact.pairs(system):
-            body = index.get(of, -1)
-            law = laws[of] = laws.get(of) or (
-                _rigid(contact, system, length) if hard else _law(contact, system, of, length)
-            )
-            surfaces[on] = surfaces.get(on) or [*_surfaces(contact, system, on, index, axes)]
-            for surface in surfaces[on]:
-                for rod, stations in stations_of(of):
-                    radii = stations.radii
-                    if rod >= 0 and contact.thickness is not None:
-                        radii = np.full(len(radii), contact.thickness)
-                    reach = max(0.5 * float(radii.max(initial=0.0)), 0.05 * _least(system, of, surface))
-                    reach = reach or 0.5 * THIN * length  # without any, steps before a touch would halve for ever
-                    made.append(
-                        _core.Contact(
-                            surface=surface.core, body=-1 if on is None else index[on], at=surface.at,
-                            turn=surface.turn, **law, reach=reach, rod=rod, on=body, cells=stations.cells,
-                            shares=stations.shares, turns=stations.turns, offsets=stations.offsets,
-                            radii=radii + contact.margin, weights=stations.weights,
-                        )
-                    )  # fmt: skip
-                    allowed = np.maximum(0.5 * radii, 0.1 * reach) + contact.margin
-                    if k >= len(system.contacts) and not hard:
-                        allowed = np.full(len(radii), np.inf)  # rods may start inside of obstacles
-                    found.append(Touching(k, of, on, stations.places, stations.weights, allowed))
-    return _core.ContactSet(with_surfaces=made, among_rods=crossings), tuple(found), tuple(crossed)
+    met = _Meetings(system, pieces, index, axes, length, hard)
+    for k, contact in enumerate(system.all_contacts):
+        met.add(k, contact)
+    core = _core.ContactSet(
+        stations=met.stations, surfaces=met.surfaces, pairs=met.pairs, reaches=met.reaches, among_rods=crossings
+    )
+    return core, tuple(met.touching), tuple(crossed)
+
+
+class _Meetings:
+    """Stations and surfaces, each once, and which of them may touch."""
+
+    def __init__(
+        self, system: System, pieces: Pieces, index: dict[str, int], axes: Array, length: float, hard: bool
+    ) -> None:
+        self._system, self._index, self._axes, self._length, self._hard = system, index, axes, length, hard
+        self._stations_of = cache(lambda name: [*_stations(system, pieces, name, index.get(name, -1), axes)])
+        self.stations: list[_core.Stations] = []
+        self.surfaces: list[_core.Touched] = []
+        self.pairs: list[tuple[int, int]] = []
+        self.reaches: list[float] = []
+        self.touching: list[Touching] = []
+
+    def add(self, k: int, contact: Contact) -> None:
+        """Pairs of a contact, of which many have the same stations or surfaces."""
+        groups: dict[str, tuple[float, list[tuple[int, _Stations, float]]]] = {}
+        surfaces: dict[str | None, list[tuple[int, float]]] = {}
+        free = math.inf if k >= len(self._system.contacts) and not self._hard else contact.margin
+        for of, on in contact.pairs(self._system):
+            if of not in groups:
+                groups[of] = _least(self._system, of), self._feel(contact, of)
+            if on not in surfaces:
+                surfaces[on] = self._place(contact, on)
+            size, mine = groups[of]
+            for number, width in surfaces[on]:
+                least = min(width, size)
+                for group, x, radius in mine:
+                    reach = max(0.5 * radius, 0.05 * least if least < math.inf else 0.0)
+                    reach = reach or 0.5 * THIN * self._length  # without any, steps before a touch would halve for ever
+                    self.pairs.append((group, number))
+                    self.reaches.append(reach)
+                    self.touching.append(Touching(k, of, on, x.places, x.weights, x.radii, free, reach))
+
+    def _feel(self, contact: Contact, of: str) -> list[tuple[int, _Stations, float]]:
+        """Numbers of the stations of a rod or body, these, and their largest radius."""
+        given = contact, self._system
+        law = _rigid(*given, self._length) if self._hard else _law(*given, of, self._length)
+        found = []
+        for rod, x in self._stations_of(of):
+            if rod >= 0 and contact.thickness is not None:
+                x = replace(x, radii=np.full(len(x.radii), contact.thickness))
+            found.append((len(self.stations), x, float(x.radii.max(initial=0.0))))
+            self.stations.append(
+                _core.Stations(
+                    **law, rod=rod, on=self._index.get(of, -1), cells=x.cells, shares=x.shares, turns=x.turns,
+                    offsets=x.offsets, radii=x.radii + contact.margin, weights=x.weights,
+                )
+            )  # fmt: skip
+        return found
+
+    def _place(self, contact: Contact, on: str | None) -> list[tuple[int, float]]:
+        """Numbers of the surfaces of a body, or of one in space, and their least sizes."""
+        found = []
+        for x in _surfaces(contact, self._system, on, self._index, self._axes):
+            found.append((len(self.surfaces), x.least))
+            body = -1 if on is None else self._index[on]
+            self.surfaces.append(_core.Touched(surface=x.core, body=body, at=x.at, turn=x.turn))
+        return found
+
+
+def too_deep(touching: Sequence[Touching], gaps: Array) -> list[tuple[int, str]]:
+    """Contacts, and sentences on what starts too deep inside their surfaces; ``gaps``: of all stations."""
+    ends = np.cumsum([len(pair.places) for pair in touching])
+    most = max(0.0, *(-pair.free for pair in touching))
+    held = np.searchsorted(ends, np.flatnonzero(gaps < most), side="right")
+    found = [touching[k].inside(gaps[ends[k] - len(touching[k].places) : ends[k]]) for k in np.unique(held).tolist()]
+    return [sentence for sentence in found if sentence is not None]
 
 
 def _radius(rod: Rod) -> float:
@@ -232,11 +276,13 @@ def _flat_stiffness(rod: Rod) -> float:
     return 0.25 * math.pi * rod.material.young / (1.0 - (rod.material.poisson or 0.0) ** 2)
 
 
-def _least(system: System, of: str, surface: _Surface) -> float:
-    """The smallest size of what may touch."""
-    sizes = [] if of in system.rod_names else [solid.least for solid in _solids(system.body(of))]
-    found = min([surface.least, *sizes])
-    return found if math.isfinite(found) else 0.0
+def _least(system: System, of: str) -> float:
+    """The smallest size of a body that touches; of a rod none."""
+    return (
+        math.inf
+        if of in system.rod_names
+        else min((solid.least for solid in _solids(system.body(of))), default=math.inf)
+    )
 
 
 def _solids(body: Body) -> tuple[Solid, ...]:

@@ -211,19 +211,21 @@ class Contact(Description):
         if isinstance(self.b, Boundary | Solid):
             yield from ((name, None) for name in members)
             return
-        joined = {frozenset(joint.bodies) for joint in system.joints}
-        joined |= {frozenset((rod, place.host)) for (rod, _), place in system.rod_ends.items()}
-        done: set[frozenset[str]] = set()
-        for of in members:
-            for on in self.touched(system):
-                if on in system._rod_index:
-                    continue  # rods among themselves: `crossings`
-                pair = frozenset((of, on))
-                if of == on or pair in done or (ALL in (*self.a, *self.b) and pair in joined):
+        joined: set[frozenset[str]] = set()
+        if ALL in (*self.a, *self.b):
+            joined = {frozenset(joint.bodies) for joint in system.joints}
+            joined |= {frozenset((rod, place.host)) for (rod, _), place in system.rod_ends.items()}
+        places = {name: i for i, name in enumerate(dict.fromkeys(members))}
+        touched = dict.fromkeys(on for on in self.touched(system) if on not in system._rod_index)  # rods: `crossings`
+        after = [(places.get(on, len(places)), on) for on in touched]
+        for i, of in enumerate(places):
+            first = i if of in touched else -1  # a pair of which both are on either side comes once
+            both = of in system._index and not _is_round(system.body(of))
+            for place, on in after:
+                if place < first or of == on or (joined and frozenset((of, on)) in joined):
                     continue
-                done.add(pair)
                 yield of, on
-                if of in system.names and not _is_round(system.body(of)):
+                if both:
                     yield on, of
 
     def problems(self, system: System) -> list[str]:
