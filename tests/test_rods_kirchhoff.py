@@ -319,4 +319,4 @@ def test_tables_of_the_elastica(table, at, strain):
     problem = getattr(problems, table)(at, 8, discretization="elements", degree=4, strain=strain)
     found = problem.quantities(gd.equilibrium(problem.system))
     for name, value in problem.reference.items():
-        assert found[name] == pytest.approx(value, abs=1e-6)
+        assert found[name] == pytest.approx(value, rel=1e-6, abs=1e-6)

@@ -3,6 +3,7 @@
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "gyrod/variational/run.hpp"
@@ -31,16 +32,17 @@ public:
     const double h = t_end / double(steps);
     o.tick = [&](double t) { return goes_on(progress, t, h); };
     variational::Run r = without_lock(python, [&] { return variational::run(*system_, start.data(), o); });
-    static const char* const names[] = {"finished", "newton", "turned", "folded", "interrupted", "failed"};
+    static const char* const names[] = {"finished", "newton", "turned", "folded", "lost", "interrupted", "failed"};
     nb::dict d;
     d["status"] = names[int(r.status)], d["t_stop"] = r.t_stop;
     const std::size_t n = r.t.size(), steps_done = r.newton.size(), tried = r.history.size(), middles = r.middle.size();
     std::vector<double> newton(r.newton.begin(), r.newton.end());
     d["t"] = handed<Out1>(std::move(r.t), {n});
-    d["rows"] = handed<Out3>(std::move(r.rows), {n, system_->bodies(), 13});
+    d["rows"] = handed<Out3>(std::move(r.rows), {n, system_->rows(), 13});
     d["middle_t"] = handed<Out1>(std::move(r.middle_t), {middles});
     d["middle"] = handed<Out1>(std::move(r.middle), {middles});
     d["newton"] = handed<Out1>(std::move(newton), {steps_done});
+    d["trouble"] = r.trouble;
     d["history"] = handed<Out1>(std::move(r.history), {tried});
     failure_ = r.failure;
     return d;
@@ -70,11 +72,12 @@ public:
     system_->exchange(a);
   }
   std::vector<int> cells(std::size_t rod) const { return system_->cells(rod); }
+  std::size_t bodies() const { return system_->bodies(); }
   std::size_t unknowns() const { return std::size_t(system_->unknowns()); }
 
 private:
   void check(const Table& start) const {
-    if (start.shape(0) != system_->bodies() || start.shape(1) != 13) throw nb::value_error("wrong number of values");
+    if (start.shape(0) != system_->rows() || start.shape(1) != 13) throw nb::value_error("wrong number of values");
   }
   std::unique_ptr<variational::System> system_;
   std::exception_ptr failure_;
@@ -107,6 +110,7 @@ void bind_variational(nb::module_& m) {
       .def("load", &PyVariational::load, "state"_a)
       .def("linearise", &PyVariational::linearise, "start"_a, "t"_a, "t_next"_a, "increments"_a)
       .def("cells", &PyVariational::cells, "rod"_a, "The row of each cell of a rod among those of the nodes, -1: held.")
+      .def_prop_ro("bodies", &PyVariational::bodies, "With the cells of rods; rows behind them are places of these.")
       .def_prop_ro("unknowns", &PyVariational::unknowns)
       .def("raise_failure", &PyVariational::raise, "Raise again what a Python function threw during the run.");
 }

@@ -37,7 +37,7 @@ struct LinkPoint {
   // The cells that it belongs to; the last of them carries its frame, unless it slides.
   int cells() const { return rod < 0 ? 0 : slides() ? count : node ? 1 : 2; }
   int cell(int k) const { return segment + k; }
-  double share(int k) const { return slides() ? shares[0][k] : node ? 1.0 : k ? xi : 1.0 - xi; }
+  double share(int k, int d = 0) const { return slides() ? shares[d][k] : node ? 1.0 : k ? xi : 1.0 - xi; }
 };
 
 // A straight piece of a string of a given tension.

@@ -522,8 +522,7 @@ const char* RodSet::trouble(double t, const double* y) const {
     LinkPoint p = link.ends[1];
     gyrod::slide(p, state(p.rod).x, motion(link.ends[0]).x, y[p.memory]);
     if (p.at >= 0.0 && p.at <= 1.0) continue;
-    trouble_ = "the rod has run out of " + link.name + " by its " + (p.at < 0.0 ? "start" : "end") +
-               "; give a longer rod, end the run before, or hold the rod with a clip that does not slide";
+    trouble_ = run_out(link, p.at);
     return trouble_.c_str();
   }
   return nullptr;

@@ -105,4 +105,9 @@ inline void slide(LinkPoint& p, const std::vector<Vec3<double>>& x, const Vec3<d
   }
 }
 
+inline std::string run_out(const RodLink& link, double at) {
+  return "the rod has run out of " + link.name + " by its " + (at < 0.0 ? "start" : "end") +
+         "; give a longer rod, end the run before, or hold the rod with a clip that does not slide";
+}
+
 } // namespace gyrod

@@ -135,7 +135,7 @@ void RodLinks::pairs(int first, std::vector<std::pair<int, int>>& out, std::vect
 }
 
 void RodLinks::bind(BlockLu<double>& lu) {
-  lu_ = &lu;
+  lu_ = &lu, targets_.clear();
   const auto blocks = [&](const Station& a, const Station& b) {
     const std::size_t at = targets_.size();
     for (std::size_t i = a.first; i < a.last; ++i)

@@ -82,20 +82,25 @@ public:
   bool elements() const { return d_.degree > 0; }
 
   // A point of the rod at a node of time, or at the end of the step in hand, with its frame R; f(node, its gradient)
-  // for all nodes that move it, g(node, turn of the frame by that of the node) for the one that turns the frame.
-  template <class F, class G> V3 point(const LinkPoint& p, const Pose* poses, bool next, M3& R, F&& f, G&& g) const {
+  // for all nodes that move it, g(node, turn of the frame by that of the node) for the one that turns the frame. Of one
+  // that slides, which has no frame, derivative `d` by the fraction of the length.
+  template <class F, class G>
+  V3 point(const LinkPoint& p, const Pose* poses, bool next, M3& R, F&& f, G&& g, int d = 0) const {
     const Level& o = next ? next_ : now_;
     V3 x = V3::Zero();
     M36 B;
     for (int k = 0; k < p.cells(); ++k) {
       const int n = p.cell(k), node = vertex_node(n);
-      x += p.share(k) * o.x[std::size_t(n)];
+      const double share = p.share(k, d);
+      x += share * o.x[std::size_t(n)];
       if (node < 0) continue;
       B.setZero();
-      B.leftCols<3>().diagonal().setConstant(p.share(k));
-      if (!moves(n)) B.rightCols<3>() = -p.share(k) * (poses[node].R * skew<double>(arm(n ? 1 : 0)));
+      B.leftCols<3>().diagonal().setConstant(share);
+      if (!moves(n)) B.rightCols<3>() = -share * (poses[node].R * skew<double>(arm(n ? 1 : 0)));
       f(node, B);
     }
+    R = M3::Identity();
+    if (p.slides()) return x;
     const int j = p.segment, node = frame_node(j), e = j ? 1 : 0;
     const bool held = d_.holds(j);
     R = matrix_from_quaternion<double>(held ? end_frame(e, poses, o) : o.p[std::size_t(j)]);
@@ -118,6 +123,13 @@ public:
     const M3 turn = d_.holds(j) ? matrix_from_quaternion<double>(d_.ends[j ? 1 : 0].turn) : M3(M3::Identity());
     f(node, 0.0, V3(turn * p.offset)), g(node);
   }
+  // The node that carries a vertex, -1 if it is led, and where the vertex is in its axes; where all vertices are.
+  int carrier(int n, V3& at) const {
+    const int node = vertex_node(n);
+    at = node < 0 || moves(n) ? V3(V3::Zero()) : arm(n ? 1 : 0);
+    return node;
+  }
+  const std::vector<V3>& vertices(bool next) const { return (next ? next_ : now_).x; }
   // Measures the end of the step in hand.
   void look(const Trial& s) { measure(s.t_next, s.next, next_); }
 

@@ -5,7 +5,7 @@ namespace gyrod::variational {
 Run run(System& system, const double* start, const RunOptions& o) {
   Run r;
   const double h = o.t_end / double(o.steps);
-  const std::size_t width = 13 * system.bodies();
+  const std::size_t width = 13 * system.rows();
   const std::size_t count = std::size_t(o.last - o.first);
   const std::size_t kept = o.wanted.empty() ? count + 1 : std::min(o.wanted.size(), count + 1);
   r.t.reserve(kept), r.rows.reserve(kept * width), r.middle_t.reserve(kept), r.middle.reserve(kept);
@@ -31,8 +31,11 @@ Run run(System& system, const double* start, const RunOptions& o) {
       const double t = k == o.steps ? o.t_end : double(k) * h;
       if (!system.advance(t)) {
         const Newton& n = system.newton();
-        r.status = n.turned ? Run::Status::turned : n.folded ? Run::Status::folded : Run::Status::newton;
-        r.history = system.newton().history, r.t_stop = system.time();
+        r.status = !system.trouble().empty() ? Run::Status::lost
+                   : n.turned                ? Run::Status::turned
+                   : n.folded                ? Run::Status::folded
+                                             : Run::Status::newton;
+        r.history = system.newton().history, r.t_stop = system.time(), r.trouble = system.trouble();
         return r;
       }
       r.newton.push_back(std::uint16_t(system.newton().iterations));

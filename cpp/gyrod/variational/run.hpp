@@ -18,12 +18,13 @@ struct RunOptions {
 };
 
 struct Run {
-  enum class Status { finished, newton, turned, folded, interrupted, failed } status = Status::finished;
+  enum class Status { finished, newton, turned, folded, lost, interrupted, failed } status = Status::finished;
   std::vector<double> t, rows;          // of the nodes kept, 13 numbers for each body
   std::vector<double> middle_t, middle; // energy in the middle of the step before each of them
   std::vector<std::uint16_t> newton;    // iterations of each step
   std::vector<double> history;          // residuals of the step that failed
   double t_stop = 0.0;
+  std::string trouble; // of a run that is lost
   std::exception_ptr failure;
 };
 

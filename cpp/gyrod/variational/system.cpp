@@ -34,7 +34,14 @@ void System::start(double t, const double* rows) {
       y.P += p;
       y.L += m.at.cross(R.transpose() * p) + m.turn * m.J.cwiseProduct(m.turn.transpose() * Omega);
     }
+  std::vector<double>& places = points_.places();
+  std::copy_n(rows + 13 * bodies(), places.size(), places.begin());
+  if (!places.empty()) weave();
   stand();
+  if (m_.conserving) {
+    points_.settle(links_, poses_.data());
+    if (points_.strayed()) weave(), stand();
+  }
   for (const RodLinks& rod : links_) rod.share(rows, states_.data());
   if (joined_) rows_at(t_, gradient_);
   kick();
@@ -62,16 +69,18 @@ bool System::advance(double t_next) {
 bool System::advance_by(double t_next) {
   t_next_ = t_next;
   const bool done = independent_ ? advance_independent() : advance_joined();
-  if (done) t_ = t_next;
-  return done;
+  if (done) t_ = t_next, trouble_ = points_.trouble();
+  return done && trouble_.empty();
 }
 
 void System::exchange(Archive& a) {
   a(t_, middle_, node_energy_, mu_, newton_.keep, step_.h);
   a.plain(states_), a.plain(frames_), a.plain(kicks_), a.plain(gradient_);
   for (RodLinks& rod : links_) a.plain(rod.multipliers());
+  a(points_.places(), points_.windows());
   a.finish();
   if (!a.reading()) return;
+  if (!points_.places().empty()) weave();
   driven_at_ = std::numeric_limits<double>::quiet_NaN();
   stand();
 }
@@ -132,6 +141,8 @@ void System::read(double* rows) {
     for (int i = 0; i < 3; ++i) s[i] = x[i], s[7 + i] = v[i], s[10 + i] = Omega[i];
     for (int i = 0; i < 4; ++i) s[3 + i] = y.r[i];
   }
+  std::fill(rows + 13 * bodies(), rows + 13 * this->rows(), 0.0);
+  std::copy(points_.places().begin(), points_.places().end(), rows + 13 * bodies());
 }
 
 void System::linearise(double t_next, const double* increments, double* residual, double* matrix) {
@@ -170,9 +181,10 @@ void System::lay_out() {
   rows_.resize(joints), joints_of_.resize(n), driven_.resize(joints);
   int held = 0;
   for (const RodLinks& rod : links_) held += rod.held_nodes();
-  std::vector<std::vector<int>> after(n + joints + std::size_t(held));
+  std::vector<std::vector<int>>& after = after_;
+  after.resize(n + joints + std::size_t(held));
   const std::vector<int> carried = order(after);
-  std::vector<std::pair<int, int>> pairs;
+  std::vector<std::pair<int, int>>& pairs = pairs_;
   for (std::size_t j = 0; j < joints; ++j) {
     const int rows = int(rows_[j].size()), with = carried[j];
     first_.push_back(rows_total_);
@@ -202,20 +214,27 @@ void System::lay_out() {
         weights_[std::size_t(node)] =
             m_.bodies[std::size_t(node)].pinned ? 0.0 * m_.gravity : V3(m_.rods[r].tributary[c] * m_.rods[r].gravity);
   }
-  points_.pairs(pairs);
-  pattern_ = BlockPattern(sizes_, pairs, after);
+  weave();
   joined_ = rows_total_ > 0;
   independent_ = !joined_ && m_.forces.empty() && links_.empty();
+  if (!links_.empty()) poses_.resize(n), poses_next_.resize(n), turns_.resize(n);
+  const std::size_t rows = std::size_t(rows_total_);
+  mu_.resize(rows), value_.resize(rows), in_time_.resize(rows);
+  gradient_.resize(rows), gradient_next_.resize(rows);
+  if (m_.conserving) gather(), begins_.resize(n), ends_.resize(n), dual_begins_.resize(n), dual_ends_.resize(n);
+  dx_.resize(n), w_.resize(n), frames_next_.resize(n), half_.resize(n);
+}
+
+void System::weave() {
+  points_.weave(links_);
+  std::vector<std::pair<int, int>> pairs = pairs_;
+  points_.pairs(pairs);
+  pattern_ = BlockPattern(sizes_, pairs, after_);
   lu_ = std::make_unique<BlockLu<double>>(pattern_);
   for (RodLinks& rod : links_) rod.bind(*lu_);
   points_.bind(*lu_);
-  if (!links_.empty()) poses_.resize(n), poses_next_.resize(n), turns_.resize(n);
-  const std::size_t rows = std::size_t(rows_total_);
-  rhs_.resize(std::size_t(pattern_.total())), mu_.resize(rows), value_.resize(rows), in_time_.resize(rows);
-  gradient_.resize(rows), gradient_next_.resize(rows);
-  if (m_.conserving) gather(), begins_.resize(n), ends_.resize(n), dual_begins_.resize(n), dual_ends_.resize(n);
+  rhs_.resize(std::size_t(pattern_.total()));
   if (!m_.forces.empty()) stiff_.resize(pattern_.storage());
-  dx_.resize(n), w_.resize(n), frames_next_.resize(n), half_.resize(n);
 }
 
 std::vector<int> System::order(std::vector<std::vector<int>>& after) {
@@ -258,13 +277,29 @@ bool System::advance_independent() {
 }
 
 bool System::advance_joined() {
+  bool done = solve_joined();
+  for (int n = 0; n < 4 && points_.strayed(); ++n) {
+    weave();
+    points_.start(links_, poses_.data());
+    done = solve_joined();
+  }
+  if (!done || points_.strayed()) return false;
+  if (m_.conserving)
+    finish_conserving();
+  else
+    with_scheme([&](auto directors) { finish<directors.value>(); });
+  return true;
+}
+
+bool System::solve_joined() {
+  points_.stay();
   for (std::size_t b = 0; b < bodies(); ++b)
     dx_[b] = states_[b].predict(states_[b].dx), w_[b] = states_[b].predict(states_[b].w);
   if (m_.conserving) lead(t_), driven_before_ = driven_;
   newton_.begin(false);
   bool done = with_scheme([&](auto directors) { return iterate<directors.value>(); });
-  if (!done) { // once more, from the velocities at the node
-    std::vector<double> rows(13 * bodies());
+  if (!done && !points_.strayed()) { // once more, from the velocities at the node
+    std::vector<double> rows(13 * this->rows());
     read(rows.data());
     for (std::size_t b = 0; b < bodies(); ++b) {
       const double* s = rows.data() + 13 * b;
@@ -274,10 +309,6 @@ bool System::advance_joined() {
     done = with_scheme([&](auto directors) { return iterate<directors.value>(); });
     newton_.keep = false;
   }
-  if (done && m_.conserving)
-    finish_conserving();
-  else if (done)
-    with_scheme([&](auto directors) { finish<directors.value>(); });
   return done;
 }
 

@@ -58,22 +58,26 @@ public:
   ~System();
 
   std::size_t bodies() const { return m_.bodies.size(); }
+  // Of a node: one for each body, and behind them what they have in common: fractions of rods in what they slide
+  // through.
+  std::size_t rows() const { return bodies() + (points_.places().size() + 12) / 13; }
   const Newton& newton() const { return newton_; }
   double time() const { return t_; }
 
   // The node of each cell of a rod, -1: held.
   const std::vector<int>& cells(std::size_t rod) const { return links_[rod].cells(); }
 
-  // Position, quaternion, velocity and material angular velocity of each body, 13 numbers.
+  // Position, quaternion, velocity and material angular velocity of each body, 13 numbers a row.
   void start(double t, const double* rows);
 
-  // false: Newton's method does not converge; the state stays that of the node before.
+  // false: Newton's method does not converge, and the state stays that of the node before; or there is trouble.
   bool advance(double t_next);
+  const std::string& trouble() const { return trouble_; }
 
   // Save or restore, between two steps, everything that the next one depends on.
   void exchange(Archive& a);
 
-  // The same 13 numbers at the node: momenta made tangent to the constraints of the joints give the velocities.
+  // The same rows at the node: momenta made tangent to the constraints of the joints give the velocities.
   void read(double* rows);
 
   // Energy at the midpoint of the last step: kinetic energy of the split inertia and the potential as the discrete
@@ -97,6 +101,7 @@ private:
   // Rods as links between nodes; their cells join the bodies.
   GYROD_COLD static std::vector<RodLinks> make_links(Model& m);
   GYROD_COLD void lay_out();
+  GYROD_COLD void weave(); // the pattern, after places on rods have moved
   // The rows of each joint, and which nodes must be eliminated before others. Returns for each joint the body whose
   // node holds its multipliers, or -1.
   std::vector<int> order(std::vector<std::vector<int>>& after);
@@ -148,6 +153,7 @@ private:
   // --- bodies with joints and forces
 
   bool advance_joined();
+  bool solve_joined();
 
   template <bool directors> bool iterate() {
     bool matrix = true; // with rods it serves as long as it converges fast
@@ -577,6 +583,8 @@ private:
   std::vector<std::vector<RowKind>> rows_; // of each joint
   int rows_total_ = 0;
   bool joined_ = false, independent_ = false, carries_ = false;
+  std::vector<std::pair<int, int>> pairs_; // of the graph without points of rods
+  std::vector<std::vector<int>> after_;
   BlockPattern pattern_;
   std::unique_ptr<BlockLu<double>> lu_;
   std::vector<double> rhs_, value_, in_time_, mu_;
@@ -592,6 +600,7 @@ private:
   std::vector<M3> turns_;                // derivatives of the turns at the end of the step by w
   std::vector<Whole> whole_;             // of steps that keep the energy
   Newton newton_;
+  std::string trouble_;
   double t_ = 0.0, t_next_ = 0.0, middle_ = 0.0, node_energy_ = 0.0;
 };
 

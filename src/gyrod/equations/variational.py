@@ -56,6 +56,8 @@ class Stepped:
     def states(self, t: Array, rows: Array) -> Array:
         """Unknowns of the formulation, (n, N), from nodes (n, b, 13)."""
         y = self._bodies(t, rows[:, : len(self.axes)])
+        places, behind = self.places(y), rows.shape[1] - self.core.bodies
+        places[:] = rows[:, self.core.bodies :].reshape(len(rows), 13 * behind)[:, : places.shape[-1]]
         for cells, layout in zip(self.cells(), self.compiled.layouts(), strict=True):
             lead = len(layout.x) - len(layout.p)
             for n, (x, v, node) in enumerate(zip(layout.x, layout.v, cells, strict=True)):
@@ -66,6 +68,11 @@ class Stepped:
                     q, rates = unknowns(self.compiled.formulation, rows[:, node, 3:7], rows[:, node, 10:])
                     y[:, p : p + q.shape[1]], y[:, w : w + rates.shape[1]] = q, rates
         return y
+
+    def places(self, y: Array) -> Array:
+        """Where rods are in what they slide through, as fractions of their length; contacts have what follows."""
+        first = y.shape[-1] - self.compiled.kinds.count("friction")
+        return y[..., first : first + len(sliding(self.compiled.system))]
 
     def cells(self) -> list[list[int]]:
         """For each rod the rows of its cells among the nodes, -1 where all of one is held."""
@@ -150,7 +157,10 @@ def compile_stepped(
     )  # fmt: skip
     start = _starts(compiled, axes, rested=rested)
     stepped = Stepped(compiled, core, np.array(start), frames, split, compiled.python, potential == "nodes")
-    return replace(stepped, start=np.array(start + _cells(stepped)).reshape(-1, 13))
+    # Behind them where rods are in what they slide through.
+    places = stepped.places(compiled.y0)
+    behind = np.concatenate([places, np.zeros(-len(places) % 13)]).reshape(-1, 13).tolist()
+    return replace(stepped, start=np.array(start + _cells(stepped) + behind).reshape(-1, 13))
 
 
 def _check_method(system: System, method: str) -> None:
@@ -158,13 +168,10 @@ def _check_method(system: System, method: str) -> None:
     if not isinstance(system, System):
         raise ValueError(f"system must be a gyrod.System, got {type(system).__name__}.")
     if beyond := [contact.label for contact in system.all_contacts if not contact.pushes_rods(system)]:
-        what, others = "contact with friction, of bodies, or of rods among themselves", "'moreau' or 'radau5'"
-        label = beyond[0]
-    elif rings := sliding(system):
-        what, others, label = "clips that slide", "'radau5'", rings[0][0].label
-    else:
-        return
-    raise ValueError(f"method = {method!r} has no {what}; take {others}. In the way is {label}.")
+        raise ValueError(
+            f"method = {method!r} has no contact with friction, of bodies, or of rods among themselves; take 'moreau' "
+            f"or 'radau5'. In the way is {beyond[0]}."
+        )
 
 
 def _starts(compiled: Compiled, axes: Sequence[Array], *, rested: bool) -> list[list[float]]:

@@ -203,6 +203,7 @@ class Ran(TypedDict):
     middle_t: Array
     middle: Array
     t_stop: float
+    trouble: str
     history: Array
 
 
@@ -403,6 +404,8 @@ def _raise(stepped: Stepped, run: Ran, motion: Motion, step: float) -> NoReturn:
             f"another solution (residuals {_shown(residuals)}). Try a smaller step{split}; .motion holds the motion up "
             "to there."
         )
+    elif run["status"] == "lost":
+        message = f"{method}: {run['trouble']} ({here}). .motion holds the motion up to there."
     elif run["status"] == "turned":
         message = (
             f"{method}: a body or a frame of a rod turns by more than half a turn {here}, which cannot be "
