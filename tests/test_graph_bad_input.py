@@ -182,3 +182,59 @@ def test_start_in_a_singular_position():
     flat = ring(points, [(0, 0, 1)] * 4, spin=2.0, gravity=(0, 0, 0))
     motion = gd.simulate(flat, 2.0, method="dop853", rtol=1e-10)
     assert motion.drift.position.max() < 1e-10
+
+
+# --- inextensible rods that are pulled straight ----------------------------------------------------------------------
+
+
+def hung(**options):
+    """An inextensible rod that sags between two hinges."""
+    sag = gd.Curve(lambda s: (0.8 * s, 0 * s, -0.25 * np.sin(np.pi * s)))
+    return gd.Rod("hose", None, 6, ROUND, RUBBER, strain="inextensible", initial=sag, **options)
+
+
+@slow
+@pytest.mark.spread(0)
+@pytest.mark.parametrize("formulation", [*FORMULATIONS, "euler"])
+def test_an_inextensible_rod_that_is_pulled_straight(formulation):
+    """The sentence names it, however the step ends that comes there."""
+    end = gd.Hinged("ground", at=gd.ExpressionVector(("0.8 + 0.8*t", "0", "0")))
+    system = gd.System(rods=[hung(start=gd.Hinged("ground"), end=end)])
+    straight = (
+        r"t = 0\.2.*rod 'hose', which is inextensible, is pulled straight .*Keep its ends within.*strain='kirchhoff'"
+    )
+    with pytest.raises(gd.SimulationError, match=straight) as caught:
+        gd.simulate(system, 1.0, formulation=formulation, rtol=1e-4)
+    motion = caught.value.motion
+    assert motion.t[-1] > 0.2
+    assert np.isfinite(motion["hose"].positions).all()
+
+
+@slow
+@pytest.mark.spread(0)
+@pytest.mark.parametrize("formulation", [*FORMULATIONS, "euler"])
+def test_inextensible_rods_straight_between_their_supports(formulation):
+    rods = [gd.Rod(name, 1.0, 4, ROUND, RUBBER, strain="inextensible", initial=gd.Straight((x, 0, 0), (x + 1, 0, 0)),
+                   start=gd.Hinged(a), end=gd.Hinged(b))
+            for x, name, a, b in ((0, "left", "ground", "knot"), (1, "right", "knot", "ground"))]  # fmt: skip
+    with pytest.raises(
+        gd.SimulationError, match=r"t = [\d.e-]+:? .*'(left|right)', which is inextensible, is pulled straight"
+    ):
+        gd.simulate(gd.System([body("knot", (1, 0, 0))], rods=rods), 0.05, formulation=formulation)
+
+
+def test_a_straight_inextensible_rod_between_supports():
+    given = {"strain": "inextensible", "start": gd.Hinged("ground")}
+    fixed, led = gd.Hinged("ground"), gd.Hinged("ground", at=gd.ExpressionVector(("1 + 0.2*t", "0", "0")))
+    straight = "rod 'hose' is inextensible, straight and held at both ends.*let it extend"
+    for end in (fixed, led):
+        with pytest.raises(gd.SimulationError, match=f"at t = 0 {straight}") as caught:
+            gd.simulate(gd.System(rods=[rod(end=end, **given)]), 1.0)
+        assert caught.value.motion.t[-1] == 0.0
+    with pytest.raises(gd.EquilibriumError, match=f"no equilibrium was found at t = 0: {straight}") as caught:
+        gd.equilibrium(gd.System(rods=[rod(end=fixed, **given)]))
+    assert caught.value.rest.t == 0.0
+    with pytest.raises(gd.EquilibriumError, match=straight):
+        gd.follow(gd.System(rods=[rod(end=fixed, **given)]), "gravity", (0, 1))
+    with pytest.raises(gd.SimulationError, match="from t = 0, since rod 'hose' is inextensible, straight"):
+        gd.simulate(gd.System(rods=[rod(end=fixed, **given)]), 0.1, method="variational", step=1e-3)

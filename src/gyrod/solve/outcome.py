@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 from gyrod.equations import Compiled, ForceError, mechanisms
+from gyrod.model import Clamped, Hinged
 from gyrod.motion import Motion, MotionStats, SimulationError, SimulationInterrupted
 from gyrod.motion.between import hermite
 from gyrod.solve.recording import raise_interrupted
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
 
     from gyrod import _core
     from gyrod._check import Array
+
+
+#: Distance of the ends of a rod over its length from which on it counts as straight.
+TAUT = 1.0 - 1e-6
+#: What to do about it.
+LOOSE = "Keep its ends within its length, or let it extend (strain='kirchhoff' or 'cosserat')"
 
 
 def motion_of(
@@ -59,11 +66,12 @@ def motion_of(
     return motion
 
 
-def fail_at_start(error: ForceError, compiled: Compiled, method: str, seconds: float = 0.0) -> NoReturn:
-    """Raise what a user's function did before the first step."""
+def fail_at_start(error: Exception, compiled: Compiled, method: str, seconds: float = 0.0) -> NoReturn:
+    """Raise what a user's function did before the first step, or what the core says of the start."""
     stats = MotionStats(method, compiled.formulation, seconds=seconds)
     start = Motion(np.zeros(1), compiled.y0[None], stats, "failed", np.zeros(1), _compiled=compiled)
-    raise SimulationError(str(error), 0.0, compiled.y0, start) from error.__cause__ or error
+    sentence = str(error) if isinstance(error, ForceError) else f"at t = 0 {error}"
+    raise SimulationError(sentence, 0.0, compiled.y0, start) from error.__cause__ or error
 
 
 def fail(run: _core.Run, motion: Motion) -> None:
@@ -73,7 +81,11 @@ def fail(run: _core.Run, motion: Motion) -> None:
     if run.status == "interrupted":
         raise_interrupted(run.raise_failure, where, motion)
     cause: BaseException | None = None
-    blocked = motion.compiled.blocked(t, run.y_stop) if run.status in ("underflow", "refused") else None
+    blocked, remedy = None, mechanisms.BLOCKED
+    if run.status in ("underflow", "refused"):
+        blocked = motion.compiled.blocked(t, run.y_stop)
+        if not blocked and (blocked := taut(motion.compiled, t, run.y_stop)):
+            remedy = LOOSE
     if run.status == "underflow" and not blocked and run.h_stop > 3e-15 * t:  # above rounding: a constant step
         message = (
             f"{method} finds no solution of its stages at {where} with the constant step of {run.h_stop:.3g} s; give a "
@@ -82,14 +94,14 @@ def fail(run: _core.Run, motion: Motion) -> None:
     elif run.status == "underflow":
         message = f"{method} cannot meet the tolerance at {where}: the step falls below rounding (h = {run.h_stop:.2g})"
         message += (
-            f", since {blocked}. {mechanisms.BLOCKED}."
+            f", since {blocked}. {remedy}."
             if blocked
             else ". Loosen rtol, look for a singularity or a discontinuity there, or try another method."
         )
     elif run.status == "not-finite":
         message = f"the state is not finite after {where}; the motion up to there is in .motion."
     elif run.status == "refused":
-        message = f"at {where} {run.reason}" + (f"; {blocked}. {mechanisms.BLOCKED}." if blocked else ".")
+        message = f"at {where} {run.reason}" + (f"; {blocked}. {remedy}." if blocked else ".")
     elif run.status == "too-many-steps":
         message = (
             f"{method} took {motion.stats.steps} steps, as many as max_steps allows, and stopped at {where}; .motion "
@@ -113,6 +125,28 @@ def fail(run: _core.Run, motion: Motion) -> None:
         else:
             message = f"the run failed at {where}."
     raise SimulationError(message, t, run.y_stop, motion) from cause
+
+
+def taut(compiled: Compiled, t: float, y: Array) -> str | None:
+    """Which inextensible rod is pulled straight between its ends, where what pulls it is not determined."""
+    rods = compiled.system.rods
+    ends = (Clamped, Hinged)
+    held = [
+        i
+        for i, rod in enumerate(rods)
+        if rod.strain == "inextensible" and isinstance(rod.start, ends) and isinstance(rod.end, ends)
+    ]
+    if not held or not np.isfinite(y).all():
+        return None
+    try:
+        states = compiled.rod_states(np.array([t]), y)
+    except RuntimeError as error:  # a sentence of the core on the same, with the remedy behind it
+        return str(error).partition(";")[0]
+    for i in held:
+        x = states[i]["positions"][0]
+        if np.linalg.norm(x[-1] - x[0]) > TAUT * np.linalg.norm(np.diff(x, axis=0), axis=1).sum():
+            return f"rod {rods[i].name!r}, which is inextensible, is pulled straight between its ends"
+    return None
 
 
 def _paired(sentence: str, compiled: Compiled) -> str:

@@ -18,6 +18,7 @@ from gyrod.model.ends import End
 from gyrod.model.errors import GROUND
 from gyrod.motion import Rest
 from gyrod.rotations.vectors import cross
+from gyrod.solve.outcome import fail_at_start
 from gyrod.solve.statics import SHIFT, Statics, moves, prepare
 
 if TYPE_CHECKING:
@@ -46,7 +47,12 @@ def begin(system: System, first: First | None, formulation: str, **options: Unpa
     """The equations of a system with the start of its motion: that of a rest, or the one that the system gives."""
     compiled = compile_system(system, formulation, started=first is not None, **options)
     if first is None:
-        return _moved_by_ends(compiled)
+        try:
+            return _moved_by_ends(compiled)
+        except RuntimeError as error:  # a sentence of the core
+            if type(error) is not RuntimeError:
+                raise
+            fail_at_start(error, compiled, "")
     started = compiled.started(*first)
     if not _moved(system):
         return started

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -79,9 +80,10 @@ class Statics:
         """Newton's method from y: "converged" or why not, the unknowns, the history of its steps."""
         start = np.ascontiguousarray(y)
         core = self.compiled.core
-        found = core.equilibrium(
-            t, start, self.scale, self.shift, self.rate, tolerance, iterations, relaxations, threads
-        )
+        with self._telling(start, t):
+            found = core.equilibrium(
+                t, start, self.scale, self.shift, self.rate, tolerance, iterations, relaxations, threads
+            )
         return found.status, np.asarray(found.y), np.asarray(found.history)
 
     def remembered(self, y: Array, t: float) -> Array:
@@ -91,7 +93,19 @@ class Statics:
     def place(self, y: Array, t: float) -> Array:
         """The unknowns back on the constraints at this time, at rest."""
         rests = self.scale > 0.0
-        return np.where(rests, np.asarray(self.compiled.core.project(np.where(rests, y, 0.0), t)), 0.0)
+        with self._telling(y, t):
+            return np.where(rests, np.asarray(self.compiled.core.project(np.where(rests, y, 0.0), t)), 0.0)
+
+    @contextmanager
+    def _telling(self, y: Array, t: float) -> Iterator[None]:
+        """A sentence of the core is told as that of an equilibrium."""
+        try:
+            yield
+        except RuntimeError as error:
+            if type(error) is not RuntimeError:
+                raise
+            rest = Rest(self.motion(y, t), -1, "newton", np.zeros((0, 2)))
+            raise EquilibriumError(f"no equilibrium was found at t = {t:.10g}: {error}.", rest) from error
 
     def slope(self, y: Array, moved: Sequence[tuple[float, Statics, float]]) -> tuple[Array, Array]:
         """Derivative of the equilibrium by a parameter after (32), with the factors of `linearise` at y.

@@ -29,6 +29,7 @@ from gyrod.motion.between import hermite
 from gyrod.runs.formulations import Formulation
 from gyrod.runs.options import Options
 from gyrod.solve.budget import memory_limits
+from gyrod.solve.outcome import LOOSE, taut
 from gyrod.solve.progress import ticking
 from gyrod.solve.recording import Recording, Target, raise_interrupted, told
 from gyrod.solve.starts import First, begin
@@ -393,7 +394,9 @@ def _raise(stepped: Stepped, run: Ran, motion: Motion, step: float) -> NoReturn:
     here = f"in the step of {step:.6g} s from {where}"
     split = " or sigma = 'mean'" if method == "variational" else ""
     split += _too_stiff(stepped, step)
-    if run["status"] == "newton":
+    if run["status"] == "newton" and (straight := taut(motion.compiled, float(motion.t[-1]), motion.y[-1])):
+        message = f"{method}: Newton's method does not converge {here}, since {straight}. {LOOSE}."
+    elif run["status"] == "newton":
         message = (
             f"{method}: Newton's method does not converge {here}; its residuals were {_shown(residuals)} (angles, and "
             f"lengths over the size of the system). Try a smaller step{split}; .motion holds the motion up to there."
