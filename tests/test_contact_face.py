@@ -128,7 +128,8 @@ def test_changes_reach_contacts():
         ),
         (lambda: gd.Contact("ball", gd.Plane(), friction=-0.1), "Contact(ball, Plane): friction must not be negative"),
         (lambda: gd.Friction(0.3, static=0.2), "static = 0.2 is below coefficient = 0.3."),
-        (lambda: gd.Friction(0.3, presliding=0), "presliding must be a positive"),
+        (lambda: gd.Friction(0.3, presliding=0), "presliding = 0 must be positive; for no memory give sticking=False"),
+        (lambda: gd.Friction(0.3, presliding=-1), "presliding must be a positive"),
         (lambda: gd.Friction(0.3, sticking=1), "sticking must be True or False, got 1."),
         (lambda: gd.ContactSensor("s", "flor"), "contact = 'flor' is unknown"),
         (lambda: gd.ContactSensor("s", "floor", "weight"), "quantity = 'weight' is unknown"),
@@ -364,3 +365,39 @@ def test_modes_say_what_is_closed():
     floor = gd.Contact("block", gd.Plane(), stiffness=1e5, friction=gd.Friction(0.5, presliding=1e-4), name="floor")
     (note,) = gd.modes(gd.equilibrium(gd.System([mass], forces=[pulled], contacts=[floor])), n=2).notes
     assert note == "floor: 4 closed, 4 of them stick and 0 slip."
+
+
+@pytest.mark.parametrize(
+    ("height", "stiffness", "says"),
+    [
+        (
+            0.01,
+            1e12,
+            "stiffness = 1e+12: the weight would sink in by 3e-12 m, less than rtol = 1e-06 resolves (1e-06 m);",
+        ),
+        (0.008, 1e5, ": rod 'hose' starts 2 mm inside of body 'tray' at s = "),
+        (0.01, 1e5, None),
+    ],
+)
+def test_runs_tell_what_is_odd_about_contacts(height, stiffness, says):
+    tray = gd.Body("tray", 1e3, (1e3,) * 3, position=(0.5, 0, -0.5), shape=gd.Box((3, 3, 1)))
+    lies = hose().with_(initial=gd.Straight((0, 0, height), (1, 0, height)))
+    contact = gd.Contact("hose", "tray", stiffness=stiffness)
+    notes = gd.simulate(gd.System([tray], rods=[lies], contacts=[contact]), 1e-4, rtol=1e-6).notes
+    if says is None:
+        assert notes == ()
+    else:
+        assert len(notes) == 1
+        assert notes[0].startswith("Contact(hose, tray)")
+        assert says in notes[0]
+
+
+@pytest.mark.parametrize("stiffness", [1e3, 1e9])
+def test_what_passes_through_is_told(stiffness):
+    plate = gd.Body("plate", 1e6, (1e6,) * 3, shape=gd.Box((1, 1, 0.01)))
+    shot = ball().with_(position=(0, 0, 1), velocity=(0, 0, -1e3))
+    contact = gd.Contact("ball", "plate", stiffness=stiffness)
+    motion = gd.simulate(gd.System([plate, shot], contacts=[contact], gravity=(0, 0, 0)), 2e-3)
+    passed = motion["ball"].position[-1, 2] < 0.0
+    assert passed == (stiffness == 1e3)
+    assert [("'ball' has passed through 'plate'" in note) for note in motion.notes] == [True] * int(passed)

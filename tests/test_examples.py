@@ -417,6 +417,39 @@ def test_hose_in_a_channel(tmp_path, capsys):
     assert "hose_in_a_channel.png" in capsys.readouterr().out
 
 
+def test_coil_on_a_floor():
+    example = load("coil_on_a_floor")
+    wanted = example["UNIT"] * example["steady"]()[0]
+    assert example["radius"](example["run"](1.5)) == pytest.approx(wanted, rel=0.01)
+    gallery("= # mm the coils have a radius of", 1e3 * example["UNIT"])
+    gallery("mm, # mm by the boundary value problem", 1e3 * wanted)
+
+
+@pytest.mark.slow
+def test_ten_coils_on_a_floor(tmp_path, capsys):
+    example = load("coil_on_a_floor")
+    found = example["radius"](example["run"]())
+    assert found == pytest.approx(example["UNIT"] * example["steady"]()[0], rel=0.01)
+    gallery("the coils have a radius of # mm", 1e3 * found)
+    example["main"](str(tmp_path))
+    assert "coil_on_a_floor.png" in capsys.readouterr().out
+
+
+def test_soft_gripper(tmp_path, capsys):
+    example = load("soft_gripper")
+    tension, found = example["grip"](example["run"]())
+    open_ = tension < 0.99 * example["closes"]()
+    assert found[open_].max() < 1e-3
+    shut = tension > 1.05 * example["closes"]()
+    assert found[shut] == pytest.approx([example["pressed"](T) for T in tension[shut]], rel=0.01)
+    gallery(
+        "Tendons close the fingers at # N; at # N each presses with # N", example["closes"](), tension[-1], found[-1]
+    )
+    gallery("N, # N by a circular beam", example["pressed"](tension[-1]))
+    example["main"](str(tmp_path))
+    assert "soft_gripper.png" in capsys.readouterr().out
+
+
 def test_flying_spaghetti():
     example = load("flying_spaghetti")
     motion = example["run"]()

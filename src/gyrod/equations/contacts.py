@@ -58,9 +58,12 @@ class Touching(NamedTuple):
     free: float
     reach: float
 
-    def inside(self, gaps: Array) -> tuple[int, str] | None:
-        """The contact, and a sentence on what starts too deep inside the surface; None: nothing does."""
-        over = gaps + np.maximum(0.5 * self.radii, 0.1 * self.reach) + self.free
+    def inside(self, gaps: Array, share: float = 1.0, least: float = 0.0) -> tuple[int, str] | None:
+        """The contact, and a sentence on what starts too deep inside the surface; None: nothing does.
+
+        Deeper than a share of half its radius, and than the least depth.
+        """
+        over = gaps + np.maximum(share * np.maximum(0.5 * self.radii, 0.1 * self.reach), least) + self.free
         k = int(np.argmin(over)) if len(over) else 0
         if not len(over) or over[k] >= 0.0:
             return None
@@ -68,7 +71,9 @@ class Touching(NamedTuple):
         place = f"s = {at:.3g}" if np.ndim(at) == 0 else f"({', '.join(f'{x:.3g}' for x in at)}) of it"
         kind = "rod" if np.ndim(at) == 0 else "body"
         depth = -1e3 * gaps[k]
-        return self.contact, f"{kind} {self.of!r} starts {depth:.3g} mm inside of {on} at {place}; move it."
+        return self.contact, (
+            f"{kind} {self.of!r} starts {depth:.3g} mm inside of {on} at {place}; move it, or give a negative margin."
+        )
 
 
 @dataclass(frozen=True)

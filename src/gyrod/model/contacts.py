@@ -63,6 +63,13 @@ def _exponent(field: str, value: object) -> float:
     return float(x)
 
 
+@holds(positive=True)
+def _presliding(field: str, value: object) -> float:
+    if isinstance(value, (int, float)) and value == 0.0:
+        raise ValueError(f"{field} = 0 must be positive; for no memory give sticking=False, slip_speed=...")
+    return positive(field, value)
+
+
 @holds(form="object", group="friction", instead=Kind())
 def _friction(field: str, value: object) -> Friction | None:
     if isinstance(value, Friction):
@@ -102,7 +109,7 @@ class Friction(Description):
     _: KW_ONLY
     static: float | None = field(scalar, default=None)
     sticking: bool = field(flag, default=True)
-    presliding: float | None = field(positive, "m", default=None)
+    presliding: float | None = field(_presliding, "m", default=None)
     slip_speed: float | None = field(positive, "m/s", default=None)
     stribeck: float | None = field(positive, "m/s", default=None)
     rolling: float = field(scalar, "m", default=0.0)

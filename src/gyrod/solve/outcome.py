@@ -12,6 +12,7 @@ from gyrod.equations import Compiled, ForceError, mechanisms
 from gyrod.model import Clamped, Hinged
 from gyrod.motion import Motion, MotionStats, SimulationError, SimulationInterrupted
 from gyrod.motion.between import hermite
+from gyrod.solve import touches
 from gyrod.solve.recording import raise_interrupted
 
 if TYPE_CHECKING:
@@ -29,16 +30,17 @@ LOOSE = "Keep its ends within its length, or let it extend (strain='kirchhoff' o
 
 def motion_of(
     run: _core.Run, compiled: Compiled, method: str, seconds: float, dense: bool, projected: bool, names: list[str],
+    rtol: float = 0.0,
 ) -> Motion:  # fmt: skip
     """The motion of a run that has ended; where it had to, an error that holds it."""
     stats = MotionStats(method, compiled.formulation, **run.stats, seconds=seconds)
     known: Callable[[Array], Array] | None = run.evaluate if dense and len(run.step_ends) > 1 else None
     t, y, steps, knots = run.t, run.y, run.step_ends, (run.knots_t, run.knots_y)  # each of them a copy
     accepted = np.array_equal(t, steps)
-    notes: tuple[str, ...] = ()
+    notes = touches.notes(compiled, t, y, rtol)
     if run.dense_given_up:
         known = partial(hermite, compiled, t, y) if accepted else None
-        notes = (_given_up(method, known is not None),)
+        notes = (*notes, _given_up(method, known is not None))
     beyond = None
     if run.status == "event" and len(knots[0]) and knots[0][-1] > run.t_stop:
         beyond = float(knots[0][-1]), knots[1][-1]

@@ -225,7 +225,7 @@ def _by_core(
             compiled.python or bool(events) or bool(progress),
         )  # fmt: skip
     seconds = time.process_time() - started
-    return motion_of(found, compiled, method, seconds, dense, form.projection == "step", names)
+    return motion_of(found, compiled, method, seconds, dense, form.projection == "step", names, steps["rtol"])
 
 
 def _target(run: Options) -> Target | None:

@@ -175,7 +175,7 @@ class Viewer {
     this.plots = first.map((k) => new Plot(by("plots"), series, k, this.frames, (t) => { this.following = false; this.seek(t); }));
   }
 
-  // #t=1.5&color=moment&theme=dark&show=joints,forces&view=azimuth,elevation[,zoom]&plots=0,2,5&options=closed&play=0
+  // #t=1.5&color=moment&theme=dark&show=joints,forces&view=azimuth,elevation[,zoom[,x,y,z]]&plots=0,2,5&options=closed&play=0
   readHash(first) {
     const asked = new URLSearchParams(location.hash.slice(1)), t = parseFloat(asked.get("t"));
     if (asked.has("show")) {
@@ -185,9 +185,9 @@ class Viewer {
     }
     if (asked.has("color") && [...by("color").options].some((o) => o.value === asked.get("color"))) this.setColor(asked.get("color"));
     if (asked.has("view")) {
-      const [azimuth, elevation, zoom] = asked.get("view").split(",").map(Number);
+      const [azimuth, elevation, zoom, ...at] = asked.get("view").split(",").map(Number);
       if (Number.isFinite(azimuth) && Number.isFinite(elevation)) {
-        this.asked = { azimuth: azimuth * Math.PI / 180, elevation: elevation * Math.PI / 180, zoom: zoom > 0 ? zoom : 1 };
+        this.asked = { azimuth: azimuth * Math.PI / 180, elevation: elevation * Math.PI / 180, zoom: zoom > 0 ? zoom : 1, at };
         this.resized = true;
       }
     }
@@ -339,6 +339,7 @@ class Viewer {
         camera.azimuth = this.asked.azimuth; camera.elevation = this.asked.elevation;
         camera.fit(aspect);
         camera.zoom(1 / this.asked.zoom);
+        if (this.asked.at.length === 3 && this.asked.at.every(Number.isFinite)) camera.target = this.asked.at;
         this.asked = null;
       } else if (!camera.free) camera.fit(aspect);
       this.resized = false;
