@@ -147,7 +147,7 @@ _SURFACES: tuple[dict[str, Any], ...] = (
 
 
 def contact_data(seed: int) -> dict[str, Any]:
-    """A model of things that touch: stiffness, friction and impacts of all sizes; a third is damaged as well."""
+    """Bodies and rods that touch surfaces and each other, with laws of all sizes; a third is damaged as well."""
     r = random.Random(seed)
 
     def size(low: float, high: float) -> float:
@@ -174,21 +174,28 @@ def contact_data(seed: int) -> dict[str, Any]:
         for i in range(r.randrange(3))
     ]  # fmt: skip
     high, mesh = r.choice((0.005, 0.0049, 0.1)), r.choice(("staggered", "elements"))
-    rods = [
-        {
-            "name": "rod", "segments": 6, "discretization": mesh, "section": {"circle": {"radius": 0.005}},
-            "initial": {"straight": {"start": [-0.2, 0, high], "end": [0.2, 0, high + r.choice((0, 0.05))]}},
-            "material": {"young": size(1e4, 1e11), "poisson": 0.3, "density": 1000},
-        }
-    ] * (not bodies or r.random() < 0.4)  # fmt: skip
-    names = [thing["name"] for thing in (*bodies, *rods)]
+    lies: dict[str, Any] = {
+        "name": "rod", "segments": r.choice((6, 6, 12)), "discretization": mesh,
+        "section": {"circle": {"radius": 0.005}},
+        "initial": {"straight": {"start": [-0.2, 0, high], "end": [0.2, 0, high + r.choice((0, 0.05))]}},
+        "material": {"young": size(1e4, 1e11), "poisson": 0.3, "density": 1000},
+    }  # fmt: skip
+    above, away = high + r.choice((0.0099, 0.011, 0.05)), r.choice((0.0, 0.1, 0.2))
+    other = {"straight": {"start": [-away, -0.2, above], "end": [away, 0.2, above]}}
+    count = r.choice((1, 1, 2)) if not bodies or r.random() < 0.4 else 0
+    rods = [lies, {**lies, "name": "upper", "initial": other}][:count]
+    names, strands = [body["name"] for body in bodies], [rod["name"] for rod in rods]
     contacts = []
     for _ in range(r.choice((1, 1, 2, 3))):
-        touches = r.choice((*names, "all"))
-        others = [body["name"] for body in bodies if body["name"] != touches]
+        touches = r.choice((*names, *strands, "all"))
+        others = [name for name in names if name != touches]
+        if touches in strands or (strands and touches == "all"):
+            others += [*strands, "all"] * 2
         contact = {"a": touches, "b": r.choice((*_SURFACES, *others)), **law()}
         if rods:  # which take damping
             contact.pop("restitution", None)
+        if contact["b"] in (*strands, "all"):
+            contact.pop("exponent", None)
         contacts.append(contact)
     down = r.choice((0, -9.81))
     data = {"gyrod": 1, "bodies": bodies, "rods": rods, "contacts": contacts, "gravity": [0, 0, down]}
@@ -198,20 +205,37 @@ def contact_data(seed: int) -> dict[str, Any]:
     return data
 
 
+def _acted(system: gd.System, r: random.Random) -> list[gd.Event]:
+    """An event that changes velocities of a body or rod, by what may be none."""
+    name = r.choice((*(body.name for body in system.bodies), *system.rod_names, "nobody"))
+    value = r.choice(((0, 0, 1), (0, 0, 0), (0, 0, 1e9), (1, 2), math.nan, None, {"velocity": (1, 0, 0)}, {"spin": 1}))
+    at = r.choice((0.004, 0.0, 1e-9))
+    return [gd.Event(lambda t, _: t - at, action=lambda t, _: None if r.random() < 0.1 else {name: value})]
+
+
 def _use_contact(seed: int) -> None:
-    """A model of contacts: at rest, or in motion; then all that is said about them."""
+    """A model of contacts: at rest, along a load, or in motion; then all that is said about them."""
     system = files.from_data(contact_data(seed))
     r = random.Random(-seed)
-    if r.random() < 0.2:
-        tracks = gd.equilibrium(system).motion.contacts
+    how = r.random()
+    if how < 0.15:
+        rest = gd.equilibrium(system)
+        tracks = rest.motion.contacts
+        if r.random() < 0.3:
+            gd.modes(rest, 3)
+    elif how < 0.25:
+        tracks = gd.follow(system, "load", (0, 1)).motion.contacts
     else:
-        method = r.choice(("auto", "auto", "radau5", "rodas", "dop853", "seulex"))
-        motion = gd.simulate(system, r.choice((0.01, 0.1)), method=method, max_steps=10 * STEPS)
+        method = r.choice(("auto", "auto", "radau5", "rodas", "dop853", "seulex", "moreau", "moreau"))
+        step = r.choice((1e-4, 1e-3, 1e-2)) if method == "moreau" else None
+        events = _acted(system, r) if r.random() < 0.15 else []
+        until = r.choice((0.01, 0.1))
+        motion = gd.simulate(system, until, method=method, step=step, events=events, max_steps=10 * STEPS)
         if not np.isfinite(motion.energy.total).all():
             raise AssertionError("energy is not finite")
         tracks = motion.contacts
     for track in tracks.values():
-        if not all(np.isfinite(x).all() for x in (track.force, track.gap, track.slip, track.normal)):
+        if not all(np.isfinite(x).all() for x in (track.force, track.slip, track.normal)) or np.isnan(track.gap).any():
             raise AssertionError("what a contact says is not finite")
         if np.any(track.normal < 0.0):
             raise AssertionError("a contact pulls")

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from test_contact import G
+from contact_cases import G
 
 import gyrod as gd
 

@@ -5,7 +5,7 @@ from math import cos, pi, radians, sin
 
 import numpy as np
 import pytest
-from test_contact import FLOOR, RUBBER, G, ball, incline, rod
+from contact_cases import FLOOR, RUBBER, G, ball, incline, rod
 
 import gyrod as gd
 from gyrod import files
