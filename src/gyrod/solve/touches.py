@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gyrod.equations import size_of
+from gyrod.equations.bodies import size_of
 from gyrod.model.surfaces import Boundary
 
 if TYPE_CHECKING:
@@ -67,9 +67,8 @@ def _starts(
 
 def _through(compiled: Compiled, t: Array, y: Array) -> Iterator[tuple[int, str]]:
     """Of what touches bodies and solids: whose normals turn round while it is inside."""
-    solid = [
-        k for k, x in enumerate(compiled.touching) if not isinstance(compiled.system.contacts[x.contact].b, Boundary)
-    ]
+    contacts = compiled.system.all_contacts
+    solid = [k for k, x in enumerate(compiled.touching) if not isinstance(contacts[x.contact].b, Boundary)]
     row = 14 * sum(len(compiled.touching[k].places) for k in solid)
     if not 0 < row * len(t) < MOST:
         return
