@@ -140,3 +140,21 @@ def test_a_motion_tells_itself_in_one_line():
     assert motion.system is motion.compiled.system.original
     assert motion == motion
     assert motion != motion(0.5)
+
+
+def test_results_show_themselves_in_a_line():
+    rod = gd.Rod("hose", 1.0, 6, gd.Circle(5e-3), gd.Material(young=5e6, poisson=0.5, density=1100), gd.Clamped())
+    bar = gd.Body("bar", mass=1.0, inertia=(1, 1, 1))
+    hinge = gd.Revolute("ground", "bar", at=(0, 0, 0), axis=(0, 0, 1), name="hinge")
+    motion = gd.simulate(gd.System([bar], [hinge], [rod]), 0.1, output=[0.0, 0.1], rtol=1e-3)
+    path = gd.follow(gd.System(rods=[rod]), "gravity", (0.0, 0.01))
+    parts = (motion["hose"], motion["bar"], motion["hinge"], motion.energy, motion.drift, motion.error, path)
+    for text in map(repr, (*parts, motion(0.05)["bar"], motion(0.05)["hose"])):
+        assert text.startswith("<")
+        assert "\n" not in text
+        assert "0x" not in text
+        assert len(text) < 500
+    assert "positions (2, 7, 3)" in repr(motion["hose"])
+    assert "position [0., 0., 0.]" in repr(motion(0.05)["bar"])
+    assert repr(path).startswith("<Path over 'gravity'")
+    assert "stable, no events" in repr(path)

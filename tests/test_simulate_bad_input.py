@@ -60,6 +60,11 @@ def test_bad_argument_is_named(argument, value):
         gd.simulate(arguments.pop("system"), arguments.pop("t_end"), **arguments)
 
 
+def test_an_event_of_one_argument_is_answered_with_what_it_takes():
+    with pytest.raises(gd.SimulationError, match=r"events\[0\] raised TypeError .* An event is a function of time and"):
+        gd.simulate(FREE, 1.0, events=[gd.Event(lambda motion: 1.0)])
+
+
 def test_joints_whose_arms_hold_no_place_are_told():
     bodies = [gd.Body(f"b{i}", mass=1.0, inertia=(1, 1, 1), position=(i, 0, 0)) for i in range(3)]
     slide = gd.Prismatic("b0", "b1", at=(0, 0, 0), axis=(0, 0, 1), stiffness=1.0)

@@ -7,6 +7,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -190,3 +191,19 @@ def times(argument: str, value: object) -> Array:
             f"{argument}[{i + 1}] = {result[i + 1]:g}."
         )
     return result
+
+
+def in_short(self: object) -> str:
+    """A ``__repr__`` for what holds arrays: values of short ones, shapes of others."""
+    parts = []
+    for f in fields(self):  # type: ignore[arg-type]
+        value = getattr(self, f.name)
+        if not f.repr:
+            continue
+        if isinstance(value, np.ndarray):
+            few = value.size <= 6 and value.dtype.kind in "biuf"
+            value = np.array2string(value, precision=6, separator=", ") if few else value.shape
+            parts.append(f"{f.name} {value}".replace("\n", ""))
+        else:
+            parts.append(f"{f.name} {value!r}")
+    return f"<{type(self).__name__}: {', '.join(parts)}>"

@@ -13,7 +13,7 @@ C = TypeVar("C", bound=Callable[..., object])
 
 def meant(word: str, names: Sequence[str]) -> str:
     """The nearest of some names as a question with a space before it; empty if none is near."""
-    near = get_close_matches(word, names, n=1, cutoff=0.4) or get_close_matches(word.lower(), names, n=1, cutoff=0.4)
+    near = get_close_matches(word, names, n=1, cutoff=0.5) or get_close_matches(word.lower(), names, n=1, cutoff=0.5)
     return f" Did you mean {near[0]!r}?" if near else ""
 
 

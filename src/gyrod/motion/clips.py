@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gyrod import rotations
-from gyrod._check import Array
+from gyrod._check import Array, in_short
 from gyrod.equations.links import clip_springs, ring_stiffness, sliding
 from gyrod.model import Clip, System
 from gyrod.model.errors import GROUND
@@ -33,6 +33,8 @@ class ClipTrack:
     turn: Array
     #: The fraction of the length that it holds, (n,): of a ring or sleeve that which is in it now.
     at: Array
+
+    __repr__ = in_short
 
 
 class Clips(ByName[ClipTrack]):

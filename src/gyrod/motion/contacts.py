@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from gyrod._check import Array
+from gyrod._check import Array, in_short
 from gyrod.equations import Compiled
 from gyrod.equations.contacts import Crossed, Touching
 from gyrod.model.contacts import Contact
@@ -51,6 +51,8 @@ class Stations:
     gap: Array
     #: Normal force, N, (..., n).
     normal: Array
+
+    __repr__ = in_short
 
     @property
     def pressure(self) -> Array:
@@ -109,6 +111,8 @@ class ContactTrack:
     impact_power: Array
     #: Rods among themselves, one entry for each two of them.
     crossings: tuple[Crossings, ...] = field(repr=False, default=())
+
+    __repr__ = in_short
 
     @property
     def pairs(self) -> tuple[tuple[Pair, ...], ...] | tuple[Pair, ...]:

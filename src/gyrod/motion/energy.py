@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gyrod import rotations
-from gyrod._check import Array
+from gyrod._check import Array, in_short
 from gyrod.motion.between import along
 from gyrod.motion.contacts import budgets
 
@@ -34,6 +34,8 @@ class Energy:
     #: Elastic energy of contacts, which is part of the potential one; zero without.
     contact: Array
     _exchange: Callable[[], Flows] = field(repr=False)
+
+    __repr__ = in_short
 
     @property
     def total(self) -> Array:

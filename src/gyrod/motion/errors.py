@@ -195,6 +195,9 @@ class ErrorReport:
                 for row in self.rows]  # fmt: skip
         return f"{', '.join(told)}{' (rough)' if self.rough else ''}" + (f"; {self.chaos}" if self.chaos else "")
 
+    def __repr__(self) -> str:
+        return f"<ErrorReport: {self.line()}>"
+
     def __str__(self) -> str:
         if self.failure:
             return f"errors are not known: {self.failure}"

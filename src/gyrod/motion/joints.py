@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gyrod import _check, rotations
-from gyrod._check import Array
+from gyrod._check import Array, in_short
 from gyrod.equations import Compiled, mechanisms
 from gyrod.rotations import vectors
 
@@ -40,6 +40,8 @@ class JointTrack:
     effort: Array
     #: False where constraints are redundant: force and torque are then those of least norm.
     unique: bool
+
+    __repr__ = in_short
 
     # --- names of the version before ---
 

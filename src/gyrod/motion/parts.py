@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gyrod._check import Array
+from gyrod._check import Array, in_short
 
 if TYPE_CHECKING:
     from gyrod.motion.motion import Motion
@@ -52,6 +52,8 @@ class Drift:
     position: Array
     velocity: Array
 
+    __repr__ = in_short
+
 
 @dataclass(frozen=True)
 class Midpoints:
@@ -62,6 +64,8 @@ class Midpoints:
 
     t: Array = field(default_factory=lambda: np.zeros(0))
     energy: Array = field(default_factory=lambda: np.zeros(0))
+
+    __repr__ = in_short
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gyrod import rotations
-from gyrod._check import Array
+from gyrod._check import Array, in_short
 from gyrod.model import Rod, refinement
 from gyrod.model.meshes import Mesh, apply, apply_frames
 
@@ -30,7 +30,9 @@ class BodyTrack:
     #: Material angular velocity (body axes), (n, 3).
     Omega: Array
     #: Sign convention: the first quaternion lies on the side of this one.
-    start: Array = field(default_factory=lambda: np.array([1.0, 0.0, 0.0, 0.0]))
+    start: Array = field(default_factory=lambda: np.array([1.0, 0.0, 0.0, 0.0]), repr=False)
+
+    __repr__ = in_short
 
     @property
     def directors(self) -> Array:
@@ -136,6 +138,8 @@ class RodTrack:
     #: Multipliers of |p|² = 1 in the absolute form, after (30), (n, Q).
     multipliers: Array
     _ends: Ends = field(repr=False, compare=False)
+
+    __repr__ = in_short
 
     @property
     def mesh(self) -> Mesh:

@@ -113,8 +113,13 @@ def _joint(number: int, joint: Limited) -> tuple[_core.JointLimit, list[Edge]]:
 
 def _strained(rod: Rod, what: str) -> Edge:
     assert rod.limits is not None
-    said = f"Rod {rod.name!r}: limits[{what!r}] = {rod.limits[what]:g} does not hold at the start."
-    return Edge(f"{what.replace('_', ' ')} of rod {rod.name!r}", 1, True, lambda _: said)
+    limit = rod.limits[what]
+
+    def outside(passed: float) -> str:
+        found = limit * (1.0 + passed) if what == "stress" else limit / (1.0 + passed)
+        return f"Rod {rod.name!r}: limits[{what!r}] = {limit:g} does not hold at the start, where it is {found:.3g}."
+
+    return Edge(f"{what.replace('_', ' ')} of rod {rod.name!r}", 1, True, outside)
 
 
 def _rod(system: System, rod: Rod, piece: int, marks: tuple[int, int], what: str) -> _core.RodLimit:

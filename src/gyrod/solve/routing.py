@@ -436,7 +436,7 @@ def _on_ground(side: str, end: End, hosts: Hosts) -> End:
     if missing:
         raise ValueError(
             f"{side} = {type(end).__name__} has no {' and no '.join(missing)}: routing begins with places and frames "
-            "of the ends; give them, or take another end."
+            "of the ends; give them, as frame=('along', (1, 0, 0)) for the direction e1, or take another end."
         )
     at, frame = end.position_at(0.0), end.frame_at(0.0) if end.holds_frame else None
     if end.attached:

@@ -280,7 +280,8 @@ def _event(event: Event, compiled: Compiled, number: int) -> Watched:
         try:
             result = event.function(t, Motion(np.asarray(t), y, stats, _compiled=compiled))
         except Exception as error:
-            raise ForceError(f"events[{number}] raised {type(error).__name__} at t = {t:g}: {error}") from error
+            hint = ". An event is a function of time and motion." if "positional argument" in str(error) else ""
+            raise ForceError(f"events[{number}] raised {type(error).__name__} at t = {t:g}: {error}{hint}") from error
         try:
             value = float(result)
         except (TypeError, ValueError, OverflowError):

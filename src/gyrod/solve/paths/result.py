@@ -74,6 +74,14 @@ class Path:
     def __len__(self) -> int:
         return len(self.value)
 
+    def __repr__(self) -> str:
+        found = "stable" if self.stable.all() else f"{int((~self.stable).sum())} of them unstable"
+        events = ", ".join(f"{event.kind} at {event.value:.6g}" for event in self.events) or "no events"
+        return (
+            f"<Path over {self.parameter!r}: {len(self)} points, {self.value[0]:.6g} to {self.value[-1]:.6g}, {found}, "
+            f"{events}>"
+        )
+
     def __getstate__(self) -> dict[str, object]:
         """The fields; of a path over a function the systems at its points, since functions rarely go with a pickle."""
         state = {f.name: getattr(self, f.name) for f in fields(self)}
