@@ -10,37 +10,39 @@ using M3 = Mat3<double>;
 M3 outer(const V3& a, const V3& b) { return a * b.transpose(); }
 M3 across(const V3& n) { return M3::Identity() - outer(n, n); }
 
-Tangential nothing() {
+// Slopes are left out where nobody asks for them.
+template <bool Slopes> Tangential nothing() {
   Tangential o;
   o.T.setZero(), o.by_N.setZero(), o.e.setZero();
-  o.T_v.setZero(), o.T_z.setZero(), o.e_v.setZero(), o.e_z.setZero();
+  if constexpr (Slopes) o.T_v.setZero(), o.T_z.setZero(), o.e_v.setZero(), o.e_z.setZero();
   return o;
 }
 
-Tangential slipping(const FrictionLaw& f, double N, const V3& v, bool still) {
-  Tangential o = nothing();
+template <bool Slopes> Tangential slipping(const FrictionLaw& f, double N, const V3& v, bool still) {
+  Tangential o = nothing<Slopes>();
   if (still) return o; // it has no force without speed
   const double s = std::sqrt(v.squaredNorm() + f.slip_speed * f.slip_speed), k = f.coefficient / s;
   o.by_N = -k * v, o.T = N * o.by_N;
-  o.T_v = -k * N * (M3::Identity() - outer(v, v) / (s * s));
+  if constexpr (Slopes) o.T_v = -k * N * (M3::Identity() - outer(v, v) / (s * s));
   return o;
 }
 
 // Incrementally: z of the last rest and what has been slipped since.
-Tangential stuck(const FrictionLaw& f, double N, const V3& v, const V3& old) {
-  Tangential o = nothing();
+template <bool Slopes> Tangential stuck(const FrictionLaw& f, double N, const V3& v, const V3& old) {
+  Tangential o = nothing<Slopes>();
   const V3 trial = old + v / f.presliding;
   const double size = trial.norm();
   o.e = size > 1.0 ? V3(trial / size) : trial;
+  o.by_N = -f.coefficient * o.e, o.T = N * o.by_N;
+  if constexpr (!Slopes) return o;
   o.e_z = size > 1.0 ? M3((M3::Identity() - outer(o.e, o.e)) / size) : M3(M3::Identity());
   o.e_v = o.e_z / f.presliding;
-  o.by_N = -f.coefficient * o.e, o.T = N * o.by_N;
   o.T_v = -f.coefficient * N * o.e_v, o.T_z = -f.coefficient * N * o.e_z;
   return o;
 }
 
-Tangential bristles(const FrictionLaw& f, double N, const V3& v, const V3& z) {
-  Tangential o = nothing();
+template <bool Slopes> Tangential bristles(const FrictionLaw& f, double N, const V3& v, const V3& z) {
+  Tangential o = nothing<Slopes>();
   const M3 one = M3::Identity();
   const double speed2 = v.squaredNorm(), size = z.norm();
   double S0 = 1.0;
@@ -51,33 +53,45 @@ Tangential bristles(const FrictionLaw& f, double N, const V3& v, const V3& z) {
   }
   constexpr double elastic = 0.95;
   const double S = size / S0;
-  o.e = v, o.e_v = one;
+  o.e = v;
+  if constexpr (Slopes) o.e_v = one;
   if (S > elastic) {
     const V3 along = z / size;
     const double q = along.dot(v), x = std::min((S - elastic) / (1.0 - elastic), 1.0);
     if (q > 0.0) {
-      const double a = x * x * (3.0 - 2.0 * x), a1 = 6.0 * x * (1.0 - x) / (1.0 - elastic), alpha = a * q / S0;
-      const V3 S_z = along / S0, S_v = -S / S0 * S0_v;
-      const V3 alpha_v = (a1 * q * S_v + a * along - alpha * S0_v) / S0;
-      const V3 alpha_z = (a1 * q * S_z + a * (v - q * along) / size) / S0;
+      const double a = x * x * (3.0 - 2.0 * x), alpha = a * q / S0;
       o.e = v - alpha * z;
-      o.e_v -= outer(z, alpha_v), o.e_z = -(alpha * one + outer(z, alpha_z));
+      if constexpr (Slopes) {
+        const double a1 = 6.0 * x * (1.0 - x) / (1.0 - elastic);
+        const V3 S_z = along / S0, S_v = -S / S0 * S0_v;
+        const V3 alpha_v = (a1 * q * S_v + a * along - alpha * S0_v) / S0;
+        const V3 alpha_z = (a1 * q * S_z + a * (v - q * along) / size) / S0;
+        o.e_v -= outer(z, alpha_v), o.e_z = -(alpha * one + outer(z, alpha_z));
+      }
     }
   }
   const double k = f.damping / f.presliding, fade = 1.0 / (1.0 + k * k * speed2);
   const V3 h = z + k * fade * o.e;
   o.by_N = -f.coefficient * h, o.T = N * o.by_N;
+  if constexpr (!Slopes) return o;
   o.T_v = -f.coefficient * N * (k * fade * o.e_v - 2.0 * k * k * k * fade * fade * outer(o.e, v));
   o.T_z = -f.coefficient * N * (one + k * fade * o.e_z);
   return o;
 }
 } // namespace
 
+namespace {
+template <bool Slopes>
+Tangential rub(const FrictionLaw& law, FrictionLaw::Kind kind, double N, const V3& slip, const V3& bent, bool still) {
+  if (kind == FrictionLaw::none) return nothing<Slopes>();
+  if (kind == FrictionLaw::slipping) return slipping<Slopes>(law, N, slip, still);
+  return still ? stuck<Slopes>(law, N, slip, bent) : bristles<Slopes>(law, N, slip, bent);
+}
+} // namespace
+
 Tangential friction(const FrictionLaw& law, FrictionLaw::Kind kind, double N, const V3& slip, const V3& bent,
                     bool still) {
-  if (kind == FrictionLaw::none) return nothing();
-  if (kind == FrictionLaw::slipping) return slipping(law, N, slip, still);
-  return still ? stuck(law, N, slip, bent) : bristles(law, N, slip, bent);
+  return rub<true>(law, kind, N, slip, bent, still);
 }
 
 double ContactLaw::energy(double gap, double weight) const {
@@ -91,7 +105,6 @@ double ContactLaw::energy(double gap, double weight) const {
 }
 
 namespace {
-// Slopes are left out where nobody asks for them: the compiler makes two of it.
 template <bool Slopes>
 bool evaluate(const ContactLaw& law, const ContactState& s, const space::Bend* bend, ContactForce& out,
               ContactSlopes* by) {
@@ -116,7 +129,7 @@ bool evaluate(const ContactLaw& law, const ContactState& s, const space::Bend* b
   const V3 swing = s.W.cross(n), v = s.u + closing * n - l * swing;
   const V3 slip = s.still ? V3(s.u - n.dot(s.u) * n - l * swing) : v;
   const V3 bent = s.z - along * n;
-  const Tangential t = friction(f, f.kind, N, slip, bent, s.still);
+  const Tangential t = rub<Slopes>(f, f.kind, N, slip, bent, s.still);
   const double speed = slip.norm();
   out.slip = slip, out.F = N * n + t.T, out.M = -l * n.cross(t.T);
   const double turn_n = n.dot(s.W);

@@ -283,6 +283,7 @@ private:
   void press(const double* y, double* dy);
   void press(const Contact& c, const Station& s, const ContactPlace& o, const ContactForce& f);
   void touch_blocks(const double* y);
+  void ground_blocks(const Contact& c, const Station& s, const ContactPlace& o, const ContactSlopes& by);
   // Hard contacts (impacts.cpp): a force that is given, and what it does to carriers.
   void press_held(const Contact& c, const double* y, double* dy);
   void held_blocks(const Contact& c);

@@ -442,6 +442,7 @@ private:
     }
     auto& own = work<S>().own;
     if (own.size() < recalls_.size()) own.resize(recalls_.size());
+    if (work<S>().columns.size() < grips_.size()) work<S>().columns.resize(grips_.size());
     for (std::size_t i = 0; i < recalls_.size(); ++i) fill_recall<S>(recalls_[i], shift, own[i], lu);
   }
 
@@ -470,6 +471,7 @@ private:
         }
         column.template rightCols<3>() = (S(1) / shift) * by.q.template rightCols<3>() + by.v.template rightCols<3>();
         column = own * column;
+        work<S>().columns[c] = column;
       }
       const int node = node_of(by.on);
       for (std::size_t r = m.from; r < m.to; ++r) {
@@ -504,30 +506,24 @@ private:
   // Of the solution: before the cells are recovered, from what they do.
   template <class S> void recover_recalls(S shift, S* b) {
     auto& k = work<S>();
-    Local<S> Tc;
     if (still_) // nothing is forgotten, nothing learnt
       for (std::size_t at = memory(); at < size_; ++at) b[at] = b[at] / shift;
     else
       straighten(b, shift);
     for (std::size_t i = 0; i < recalls_.size(); ++i) {
       const Recall& m = recalls_[i];
-      Vec3<S> z = recalled<S>(m, b);
+      Vec3<S> z = recalled<S>(m, b), by_cells = Vec3<S>::Zero();
       for (std::size_t c = m.from; c < m.to; ++c) {
         const Grip& by = grips_[c];
         const std::size_t node = std::size_t(node_of(by.on));
         if (by.on.body()) {
           z += by.q.template leftCols<6>() * k.x[node].template head<6>();
           z += by.v.template leftCols<6>() * k.x[node + 1].template head<6>();
-          continue;
+        } else if (!m.given) {
+          by_cells += k.columns[c] * k.x[node].template head<6>();
         }
-        const Rod& o = *rods_[std::size_t(by.on.rod)];
-        const Vec3<S> move = k.x[node].template segment<3>(3);
-        z += by.q.template rightCols<3>() * ((S(1) / shift) * move) + by.v.template rightCols<3>() * move;
-        if (!o.turns(by.on.index)) continue;
-        maps<S>(o, by.on.index, shift, Tc);
-        z += by_spin<S, 3>(o, by.on.index, by.q, by.v, Tc) * k.x[node].template head<3>();
       }
-      Part<3>::put(b + m.at, Vec3<S>(k.own[i] * z));
+      Part<3>::put(b + m.at, Vec3<S>(k.own[i] * z + by_cells));
     }
   }
   // What no step changes.
@@ -631,7 +627,8 @@ private:
     std::vector<Matrix<S, 6, 1>> wrenches; // on bodies, of the ends of all rods
     std::vector<S> scale;
     std::vector<TurnStage<S>> turned;
-    std::vector<Matrix<S, 3, 3>> own; // of what contacts remember: 1/(shift - own)
+    std::vector<Matrix<S, 3, 3>> own;     // of what contacts remember: 1/(shift - own)
+    std::vector<Matrix<S, 3, 6>> columns; // of grips of cells: that times what the unknowns of the cell do
     void resize(std::size_t n, bool plain) {
       known.resize(n), x.resize(n), scale.resize(n);
       if (!plain) turned.resize(n);
@@ -950,7 +947,7 @@ private:
     k.resize(std::size_t(pattern_.nodes()), form_.plain());
     k.left.resize(lu->sources());
     if (!hosts_.empty()) k.wrenches.resize(2 * rods_.size());
-    k.own.resize(recalls_.capacity());
+    k.own.resize(recalls_.capacity()), k.columns.resize(grips_.capacity());
   }
 
   std::vector<Cell> table_; // by the nodes of the cells

@@ -96,6 +96,7 @@ std::vector<int> RodSet::nodes_of(const Contact& c, const Station& s) const {
 V3 RodSet::place_of(const Station& s) const {
   if (s.body >= 0) return host(s.host).x + host(s.host).R * s.offset;
   const RodState<double>& rod = state(s.rod);
+  if (s.share[0] == 1.0) return rod.x[std::size_t(s.cells[0])];
   V3 x = V3::Zero();
   for (int k = 0; k < s.count; ++k)
     if (s.share[k] != 0.0) x += s.share[k] * rod.x[std::size_t(s.cells[k])];
@@ -114,13 +115,16 @@ void RodSet::locate(const Contact& c, const V3& x, ContactPlace& o) const {
 
 // Whether a station is so near to the surface that it may feel it.
 bool RodSet::near(const Contact& c, const Station& s, std::size_t i, ContactPlace& o, space::Near& found) const {
-  locate(c, place_of(s), o);
+  const V3 x = place_of(s);
+  const bool ground = c.body < 0 && !c.law.hard; // distances are those in space, which is quicker
   Away& away = away_[i];
-  if ((o.p - away.p).squaredNorm() < away.by * away.by) return false;
+  if (ground && (x - away.p).squaredNorm() < away.by * away.by) return false;
+  locate(c, x, o);
+  if (!ground && (o.p - away.p).squaredNorm() < away.by * away.by) return false;
   found = c.surface->near(o.p);
   const double free = found.distance - s.radius - c.law.smoothing - 2.0 * c.gravity * fall_ * fall_;
   if (free < 0.0) return true;
-  away.p = o.p, away.by = c.surface->exact ? free : 0.0;
+  away.p = ground ? x : o.p, away.by = c.surface->exact ? free : 0.0;
   return false;
 }
 
@@ -346,6 +350,55 @@ void RodSet::turn_blocks(const Contact& c, const Station& s, const ContactPlace&
   land(own);
 }
 
+// What stations of a rod on ground, which is still, do to its cells: the products of levers without their zeros.
+void RodSet::ground_blocks(const Contact& c, const Station& s, const ContactPlace& o, const ContactSlopes& by) {
+  const M3 &Q = o.Q, Qt = Q.transpose();
+  const bool turns = c.turns();
+  const M3 K = Q * by.force.block<3, 3>(0, 0) * Qt, C = Q * by.force.block<3, 3>(0, 3) * Qt;
+  const M3 by_move = still_ ? M3(K + C) : K; // at rest u is what has become of p
+  M3 M_move, M_rate, F_spin, M_spin;
+  if (turns) {
+    M_move = Q * by.force.block<3, 3>(3, 0) * Qt, M_rate = Q * by.force.block<3, 3>(3, 3) * Qt;
+    F_spin = Q * by.force.block<3, 3>(0, 6) * Qt, M_spin = Q * by.force.block<3, 3>(3, 6) * Qt;
+    if (still_) M_move += M_rate;
+  }
+  for (int l = 0; l < s.count; ++l) {
+    const double share = s.share[l], turn = turns ? s.turn[l] : 0.0;
+    M3 X;
+    V3 Omega;
+    if (turn != 0.0) {
+      const std::size_t j = std::size_t(rods_[std::size_t(s.rod)]->d.frame_of(s.cells[l]));
+      X = turn * state(s.rod).R[j], Omega = state(s.rod).w[j].tail<3>();
+    }
+    for (int r = 0; r < s.count; ++r) {
+      const double mine = s.share[r], twist = turns ? s.turn[r] : 0.0;
+      FarBlock b{{s.rod, s.cells[r]}, {s.rod, s.cells[l]}, {}, {}};
+      b.q.setZero(), b.v.setZero();
+      const auto add = [&]<int row>(std::integral_constant<int, row>, const M3& move, const M3& rate, const M3& spin) {
+        if (share != 0.0) {
+          b.q.block<3, 3>(row, 4) = share * move;
+          if (!still_) b.v.block<3, 3>(row, 4) = share * rate;
+        }
+        if (turn == 0.0) return;
+        const M3 turned = spin * X;
+        if (still_) {
+          b.q.block<3, 3>(row, 1) = turned;
+          return;
+        }
+        b.q.block<3, 1>(row, 0) = turned * Omega, b.q.block<3, 3>(row, 1) = -(turned * cross_matrix<double>(Omega));
+        b.v.block<3, 3>(row, 1) = turned;
+      };
+      if (mine != 0.0) add(std::integral_constant<int, 3>(), mine * by_move, mine * C, mine * F_spin);
+      if (twist != 0.0) {
+        const std::size_t j = std::size_t(rods_[std::size_t(s.rod)]->d.frame_of(s.cells[r]));
+        const M3 back = twist * state(s.rod).R[j].transpose();
+        add(std::integral_constant<int, 0>(), back * M_move, back * M_rate, back * M_spin);
+      }
+      if (mine != 0.0 || twist != 0.0) land(b);
+    }
+  }
+}
+
 void RodSet::touch_blocks(const double* y) {
   ContactPlace o;
   space::Near found;
@@ -370,19 +423,11 @@ void RodSet::touch_blocks(const double* y) {
         const ContactState now = state_of(c, s, o, found, y + at);
         touches = touch(c.law, now, c.surface->bend(o.p, found), f, by);
       }
-      if (touches && !c.turns() && c.body < 0 && s.rod >= 0) { // a force in space on vertices, by their motion
-        const M3 Qt = o.Q.transpose(), K = o.Q * by.force.block<3, 3>(0, 0) * Qt;
-        const M3 C = o.Q * by.force.block<3, 3>(0, 3) * Qt;
-        for (int r = 0; r < s.count; ++r)
-          for (int l = 0; l < s.count; ++l) {
-            const double share = s.share[r] * s.share[l];
-            if (share == 0.0) continue;
-            FarBlock b{{s.rod, s.cells[r]}, {s.rod, s.cells[l]}, {}, {}};
-            b.q.setZero(), b.v.setZero();
-            b.q.bottomRightCorner<3, 3>() = share * K;
-            if (!still_) b.v.bottomRightCorner<3, 3>() = share * C;
-            land(b);
-          }
+      if (touches && c.body < 0 && s.rod >= 0) {
+        ground_blocks(c, s, o, by);
+        if (c.turns()) turn_blocks(c, s, o, o.Q * f.F, o.Q * f.M);
+        const int count = recalls ? levers_of(c, s, o, levers) : 0;
+        for (int l = 0; l < count; ++l) land(levers[l], by);
       } else if (touches) {
         const int count = levers_of(c, s, o, levers);
         for (int r = 0; r < count; ++r) {
