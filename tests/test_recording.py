@@ -463,7 +463,7 @@ def test_a_checkpoint_that_cannot_be_written_says_what_is_left(tmp_path, monkeyp
     file = tmp_path / "folder" / "run.h5"
     file.parent.mkdir()
     assert "its folder was removed, and 'x.h5' with it" in recording._left(tmp_path / "gone" / "x.h5")
-    assert recording._left(file) == f"{str(file)!r} was removed, and what was computed is lost. Begin anew."
+    assert recording._left(file) == f"{str(file)!r} was removed, and what was computed is lost. Start again."
 
     def full(path, data):
         raise OSError(28, "No space left on device")

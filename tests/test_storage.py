@@ -1150,7 +1150,7 @@ def test_checkpoints_come_back(tmp_path):
     assert os.listdir(tmp_path) == ["run.h5.checkpoint"]
     with pytest.raises(ValueError, match="a checkpoint holds plain values, bytes and arrays"):
         storage.save_checkpoint(file, {"f": len})
-    with pytest.raises(FileNotFoundError, match=r"there is no checkpoint '.*'; start the run anew"):
+    with pytest.raises(FileNotFoundError, match=r"there is no checkpoint '.*'; start the run again"):
         storage.load_checkpoint(tmp_path / "none")
     file.write_bytes(b"gyrodCP9" + file.read_bytes()[8:])
     with pytest.raises(OSError, match="of another version of gyrod"):

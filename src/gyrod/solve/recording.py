@@ -284,12 +284,12 @@ class Recording:
         if header["identity"] != storage.identity(self.compiled):
             raise ValueError(
                 f"{str(self.file)!r} holds a finished run of another model, formulation or start; give the "
-                "same model, another file, or begin anew without resume."
+                "same model, another file, or start again without resume."
             )
         return True
 
     def _earlier(self) -> dict[str, Any] | None:
-        """The checkpoint to continue from; None: there is none and the run begins anew."""
+        """The checkpoint to continue from; None: there is none and the run starts again."""
         path = storage.checkpoint_path(self.file)
         if not path.exists():
             return None
@@ -297,7 +297,7 @@ class Recording:
         if found["version"] != __version__:
             raise ValueError(
                 f"the checkpoint {str(path)!r} is of gyrod {found['version']}, and this is {__version__}: a run "
-                "continues only with the version that began it. Begin anew without resume."
+                "continues only with the version that began it. Start again without resume."
             )
         self._same(found["info"], "the checkpoint")
         return found
@@ -312,7 +312,7 @@ class Recording:
         if changed:
             raise ValueError(
                 f"this run differs from {what} of {str(self.file)!r}: {'; '.join(changed)}. A run continues as it was "
-                "begun; begin anew without resume, or give the same options."
+                "begun; start again without resume, or give the same options."
             )
 
 
@@ -332,9 +332,9 @@ def raise_interrupted(raise_failure: Callable[[], None], where: str, motion: Mot
 def _left(file: Path) -> str:
     """What can be done where a checkpoint could not be written."""
     if not file.parent.is_dir():
-        return f"its folder was removed, and {file.name!r} with it: what was computed is lost. Begin anew elsewhere."
+        return f"its folder was removed, and {file.name!r} with it: what was computed is lost. Start again elsewhere."
     if not file.exists():
-        return f"{str(file)!r} was removed, and what was computed is lost. Begin anew."
+        return f"{str(file)!r} was removed, and what was computed is lost. Start again."
     return (
         f"{str(file)!r} keeps what was computed, and the run can continue from the checkpoint before. Free some space "
         "and resume."

@@ -83,16 +83,16 @@ def load_checkpoint(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         data = Path(path).read_bytes()
     except FileNotFoundError:
-        raise FileNotFoundError(f"there is no checkpoint {name!r}; start the run anew.") from None
+        raise FileNotFoundError(f"there is no checkpoint {name!r}; start the run again.") from None
     if len(data) < HEADER.size or not data.startswith(MAGIC[:-1]):
-        raise OSError(f"{name!r} is not a checkpoint of gyrod; start the run anew.")
+        raise OSError(f"{name!r} is not a checkpoint of gyrod; start the run again.")
     magic, n, m, check = HEADER.unpack_from(data)
     if magic != MAGIC:
-        raise OSError(f"the checkpoint {name!r} is of another version of gyrod; start the run anew.")
+        raise OSError(f"the checkpoint {name!r} is of another version of gyrod; start the run again.")
     head, body = data[HEADER.size : HEADER.size + n], data[HEADER.size + n :]
     lengths = struct.pack("<QQ", n, m)
     if len(head) != n or len(body) != m or zlib.crc32(body, zlib.crc32(head, zlib.crc32(lengths))) != check:
-        raise OSError(f"the checkpoint {name!r} is damaged (its check sum is wrong); start the run anew.")
+        raise OSError(f"the checkpoint {name!r} is damaged (its check sum is wrong); start the run again.")
     found: Data = {}
     at = 0
     for key, entry in json.loads(head).items():

@@ -362,7 +362,7 @@ class Recorder:
         if isinstance(error, FileNotFoundError):
             return (
                 f"{str(self.path)!r} was removed, moved or replaced while its run wrote it; the run ends here, at t = "
-                f"{self._kept:.10g}. Put the file back and resume the run, or begin anew."
+                f"{self._kept:.10g}. Put the file back and resume the run, or start again."
             )
         full = isinstance(error, OSError) and (error.errno in FULL or "No space left" in str(error))
         why = "the disk is full" if full else str(error).splitlines()[0]
@@ -412,13 +412,13 @@ class Recorder:
             raise ValueError(f"the checkpoint of {str(self.path)!r} does not belong to it: it wants {told}.")
         if found := Checks.of(group, wanted).verify(group):
             raise ValueError(
-                f"{str(self.path)!r} is damaged: {damage(found)}. A run cannot continue from there; begin anew without "
+                f"{str(self.path)!r} is damaged: {damage(found)}. A run cannot continue from there; start again without "
                 "resume, or put a copy of the file in its place."
             )
         return wanted
 
     def _copy(self, old: h5py.File, wanted: dict[str, int]) -> None:
-        """Write what is counted in another file into this one; frames are made anew from the rows."""
+        """Write what is counted in another file into this one; frames are made again from the rows."""
         for counter in ("rows", "flows", "steps", "newton", "midpoints", "dense", "knots"):
             names = [n for n, (c, _) in SERIES.items() if c == counter and n in old and n in self._series]
             item = sum(self._series[n].item for n in names)

@@ -145,7 +145,7 @@ def connected(engine: object, workers: int | None, timeout: float) -> Iterator[C
         if client.asynchronous:
             raise ValueError("engine is an asynchronous Client; a study needs an ordinary one.")
         if client.status != "running":
-            raise StudyError(f"the Client of the cluster is {client.status}; connect it anew.")
+            raise StudyError(f"the Client of the cluster is {client.status}; connect it again.")
         yield client
 
 

@@ -340,8 +340,8 @@ def _manifest(folder: Path) -> Manifest | None:
         raise StudyError(f"{str(path)!r} is not a manifest of a study of gyrod; choose another folder.") from None
     if missing:
         raise StudyError(
-            f"{str(path)!r} is damaged: it has no {', '.join(missing)}. Put a copy of it in its place, or begin the "
-            "study anew in another folder."
+            f"{str(path)!r} is damaged: it has no {', '.join(missing)}. Put a copy of it in its place, or start the "
+            "study again in another folder."
         )
     if data["version"] != VERSION:
         raise StudyError(f"{str(path)!r} is of version {data['version']}, this gyrod reads {VERSION}.")
