@@ -412,8 +412,8 @@ class Recorder:
             raise ValueError(f"the checkpoint of {str(self.path)!r} does not belong to it: it wants {told}.")
         if found := Checks.of(group, wanted).verify(group):
             raise ValueError(
-                f"{str(self.path)!r} is damaged: {damage(found)}. A run cannot continue from there; start again without "
-                "resume, or put a copy of the file in its place."
+                f"{str(self.path)!r} is damaged: {damage(found)}. A run cannot continue from there; start again "
+                "without resume, or put a copy of the file in its place."
             )
         return wanted
 
