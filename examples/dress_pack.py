@@ -80,7 +80,8 @@ def dressed(loop: float) -> gd.System:
         else:
             s, way = pieces[:k].sum() / length, (np.sin(angle), 0.0, np.cos(angle))
             clips.append(gd.Clip("hose", s, link, at, axis=way, kind="swivel", name=f"{link} clip"))
-    route = gd.route(length, *ends, name="hose", clips=clips, bodies=robot, **HOSE)  # type: ignore[arg-type]
+    limits = {"bend_radius": RADIUS}  # which the report shows
+    route = gd.route(length, *ends, name="hose", clips=clips, bodies=robot, limits=limits, **HOSE)  # type: ignore[arg-type]
     return gd.assemble(gd.System(robot.bodies, robot.joints, forces=route.clips, rods=[route.rod]))
 
 

@@ -126,6 +126,7 @@ def main(folder: str = ".") -> None:
     """Print what each cable and clip does, draw the wall and what decides the lengths."""
     import matplotlib.pyplot as plt
     from matplotlib.collections import LineCollection
+    from matplotlib.patheffects import withStroke
 
     radii, made = solve()
     drawn, rest = sharpness(run(False)), run()
@@ -133,10 +134,11 @@ def main(folder: str = ".") -> None:
     for name, cable in CABLES.items():
         change = 1e3 * made.get(name, 0.0)
         print(
-            f"{name:>6}: {1e3 * cable.length:.0f} {change:+.0f} mm, bend radius {drawn[name]:.2f} -> {found[name]:.2f}"
+            f"{name:>6}: {1e3 * cable.length:.0f} {change:+.0f} mm, bend radius {drawn[name]:.2f} -> {found[name]:.2f} "
+            "of the least"
         )
     figure, (a, b) = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained", width_ratios=(1.9, 1))
-    lines = None
+    lines, halo = None, [withStroke(linewidth=2.5, foreground="white")]
     for name, cable in CABLES.items():
         track = rest[name]
         x = 1e3 * track.positions[:, [0, 2]]
@@ -151,14 +153,14 @@ def main(folder: str = ".") -> None:
         lines.set_clim(0.0, 1.0)
         a.add_collection(lines)
         if cable.end is not None:
-            a.annotate(name, x[-1], xytext=(7, 0), textcoords="offset points", va="center", fontsize=8)
+            a.annotate(name, x[-1], (7, 0), textcoords="offset points", va="center", fontsize=8, path_effects=halo)
     for clip in rest.system.forces:
         if isinstance(clip, gd.Clip) and clip.point is not None:
             a.plot(1e3 * clip.point[0], 1e3 * clip.point[2], "o", color="0.2", ms=4)
             force = np.linalg.norm(rest[str(clip.name)].force)
             spot = 1e3 * clip.point[0], 1e3 * clip.point[2]
-            a.annotate(f"{force:.1f} N", spot, xytext=(8, 6), textcoords="offset points", fontsize=7)
-    a.set(xlim=(-40, 1480), ylim=(20, 930), xlabel="x in mm", ylabel="z in mm", title="forces of the clips")
+            a.annotate(f"{force:.1f} N", spot, (8, 6), textcoords="offset points", fontsize=7, path_effects=halo)
+    a.set(xlim=(-40, 1560), ylim=(20, 930), xlabel="x in mm", ylabel="z in mm", title="forces of the clips")
     a.set_aspect("equal")
     assert lines is not None
     figure.colorbar(lines, ax=a, label="least bend radius / bend radius", location="bottom", shrink=0.6, aspect=30)
