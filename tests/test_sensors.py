@@ -392,7 +392,7 @@ WRONG = [
     ([gd.JointSensor("p", "ball", coordinate="angle")], "coordinate = 'angle' is unknown; of 'ball' it can be nothing"),
     ([gd.SectionSensor("p", "bob", 0.5)], "rod = 'bob' is unknown; it can be 'hose'."),
     ([gd.DistanceSensor("p", "ground", "hose")], "at_b is missing, but 'hose' is a rod"),
-    ([gd.DistanceSensor("p", "ground", "bob", at_a=0.5)], "at_a = 0.5 is a fraction of a rod, but ground is none"),
+    ([gd.DistanceSensor("p", "ground", "bob", at_a=0.5)], "at_a = 0.5 is a fraction of a rod, but ground is not a rod"),
     ([gd.PointSensor("bob", "bob")], "name = 'bob' is borne by bodies[0] and sensors[0]"),
     ([gd.PointSensor("p", "bob"), gd.RotationSensor("p", "bob")], "name = 'p' is borne by sensors[0] and sensors[1]"),
     ([3], "sensors[0] must be a sensor such as PointSensor, got 3."),

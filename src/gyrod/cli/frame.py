@@ -228,7 +228,7 @@ def ending(path: Path, allowed: Sequence[str], what: str) -> str:
     """The ending of a file name, which says what is to be written."""
     suffix = path.suffix.lower()
     if suffix not in allowed:
-        given = f"{suffix!r} is none of them" if suffix else "its name has no ending"
+        given = f"{suffix!r} is not one of them" if suffix else "its name has no ending"
         raise Problem(f"{path}: {what} is written as {' or '.join(allowed)}; {given}.")
     return suffix
 

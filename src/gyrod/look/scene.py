@@ -1,4 +1,4 @@
-"""From a motion to a scene: what stands there, once, and how it moves, frame by frame.
+"""From a motion to a scene: what does not change, once, and how it moves, frame by frame.
 
 Points are given by what they move with: a body and a point in its axes, a rod and a fraction of its length, or ground.
 """

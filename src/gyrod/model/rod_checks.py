@@ -417,7 +417,7 @@ def _check_turns(rod: Rod, mesh: Elements, q: Array) -> None:
 
 
 def _usual_elements(rod: Rod) -> int:
-    """What a rod gets that says nothing: none turns by more than a quarter turn, at the start or free of stress."""
+    """Default elements of a rod: none turns by more than a quarter turn, at the start or free of stress."""
     found = DEFAULT_ELEMENTS
     try:
         length = rod.length or (rod.initial.length if rod.initial is not None else None) or 1.0

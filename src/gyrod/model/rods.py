@@ -98,7 +98,7 @@ class Rod(Description):
         Fractions of the vertices, or of the ends of elements, from 0 to 1, in place of equal ones.
     discretization, degree
         "staggered", the grid of second order, or "elements" of ``degree`` 2, 3 or 4, whose order is one more. A rod
-        with ``segments`` or ``grid`` and neither of these has the grid; one that says nothing has elements of degree 3.
+        with ``segments`` or ``grid`` and neither of these has the grid; the default is elements of degree 3.
         ``curvature``, ``inertia`` and ``mass`` choose among variants of the grid. In a `System`, elements are split
         where a load, a mass or a string sets in and where the rod's properties jump, and both where another rod is
         joined; ``system.notes`` says so.

@@ -61,7 +61,7 @@ def _misplaced(system: System, argument: str, name: str, field: str, at: object)
         given = "is missing" if at is None else f"= {shown(at)} is a point"
         yield f"{field} {given}, but {name!r} is a rod; give a fraction of its length, from 0 to 1."
     elif name not in system.rod_names and isinstance(at, float):
-        what = "ground is none" if name == GROUND else f"{name!r} is a body"
+        what = "ground is not a rod" if name == GROUND else f"{name!r} is a body"
         yield f"{field} = {at:g} is a fraction of a rod, but {what}; give a point, three numbers, or leave it out."
 
 

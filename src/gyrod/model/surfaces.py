@@ -1,4 +1,4 @@
-"""Surfaces of space that rods and bodies may touch: what stands, and what has no end or no volume."""
+"""Surfaces in space that rods and bodies may touch, also those without an end or a volume."""
 
 from __future__ import annotations
 

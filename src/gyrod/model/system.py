@@ -338,7 +338,7 @@ class System(Description):
         return changes_.changed_system(self, changes, **values)
 
     def get(self, path: str) -> Any:
-        """Return what stands at a path, as in `with_`."""
+        """Return the value at a path, as in `with_`."""
         return changes_.value_at(self, path)
 
     def paths(self) -> dict[str, ArrayLike]:

@@ -102,7 +102,7 @@ def targets(system: System, rod: str, to: object, on: str | None, radius: float 
         return of_solids(type(to).__name__.lower(), body, [to])
     if on is not None:
         raise ValueError(
-            f"on = {shown(on)} says which body carries a solid, but to = {shown(to)} is none; leave it out."
+            f"on = {shown(on)} says which body carries a solid, but to = {shown(to)} is not a solid; leave it out."
         )
     if not isinstance(to, str):
         parts = list(to) if isinstance(to, (list, tuple)) else []

@@ -73,7 +73,7 @@ class Stepping(Writing, total=False):
     first_step: Annotated[float | None, Option(None, "First step, s.", unit="s", adaptive=True)]
     max_step: Annotated[float | None, Option(None, "Longest step, s.", unit="s", adaptive=True)]
     step_control: Annotated[str | None, Option(
-        None, 'How the next step is chosen: "predictive" (unless given) from the errors of two steps (Gustafsson), '
+        None, 'How the next step is chosen: "predictive" (default) from the errors of two steps (Gustafsson), '
         '"classical" from that of the last one.', "word", ("predictive", "classical"), only=PREDICTIVE,
     )]
     threads: Annotated[int, Option(
@@ -88,16 +88,16 @@ class Stepping(Writing, total=False):
     )]
     sigma: Annotated["str | float | Sequence[float] | Mapping[str, float] | None", Option(
         None, 'Part of the inertia that is taken with a constant mass matrix: "mean" (of the principal moments, which '
-        'is taken unless given), "best" (what a short trial run likes best), a number, one for each body, or a '
+        'is the default), "best" (chosen by a short trial run), a number, one for each body, or a '
         "dictionary by name.", "table", ("mean", "best"),
         shapes=((), (-1,)), only=("variational",),
     )]
     potential: Annotated[str | None, Option(
-        None, 'Where the potential is taken, at the "midpoint" of a step (unless given) or at its "nodes".', "word",
+        None, 'Where the potential is taken, at the "midpoint" of a step (default) or at its "nodes".', "word",
         ("midpoint", "nodes"), only=("variational",),
     )]
     order: Annotated[int | None, Option(
-        None, "Order of constant steps, 2 (unless given) or 4, five steps in one. For systems without damping.",
+        None, "Order of constant steps, 2 (default) or 4, five steps in one. For systems without damping.",
         "whole", least=2, most=4, only=("variational",),
     )]
 
@@ -193,7 +193,7 @@ DEFAULTS = cast("Options", {name: option.default for name, option in OPTIONS.ite
 def read(function: str, given: Mapping[str, object], of: type[T], **more: tuple[Option, object]) -> T:
     """Options that were given to a function, checked with ``more``; what is not given, or None, is not there.
 
-    Old spellings become parts of the formulation, with a warning; a name that is none is a TypeError.
+    Old spellings become parts of the formulation, with a warning; an unknown name is a TypeError.
     """
 
     known = _TABLES[of]

@@ -80,7 +80,7 @@ def _changed(compiled: Compiled, t: float, y: Array, said: object) -> Array:
                 if at >= 0:
                     found[at : at + 3] = row
         else:
-            raise ValueError(f"{_check.shown(name)} is no body and no rod.{meant(str(name), [*bodies, *rods])}")
+            raise ValueError(f"{_check.shown(name)} is neither a body nor a rod.{meant(str(name), [*bodies, *rods])}")
     return compiled.moving(t, found, v, Omega) if moved else found
 
 

@@ -98,7 +98,7 @@ class Statics:
 
     @contextmanager
     def _telling(self, y: Array, t: float) -> Iterator[None]:
-        """A sentence of the core is told as that of an equilibrium."""
+        """Put a sentence of the core in terms of an equilibrium."""
         try:
             yield
         except RuntimeError as error:
@@ -130,7 +130,7 @@ class Statics:
         return count
 
     def gap(self, y: Array, t: float) -> float:
-        """A rate between that of motions without stiffness, as far as rounding tells, and all others; 0: none.
+        """A rate between that of motions without stiffness, as far as rounding shows, and all others; 0: none.
 
         Of a long thin cable the rate of bending is far below that of all its motions, and rounding is not.
         """

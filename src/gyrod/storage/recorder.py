@@ -540,7 +540,7 @@ def _header(compiled: Compiled, info: Mapping[str, object], projected: bool) -> 
 
 
 def _plain(value: object) -> object:
-    """Plain values for JSON; what is none is given by its repr."""
+    """Plain values for JSON; anything else is written as its repr."""
     if isinstance(value, Mapping):
         return {str(key): _plain(inner) for key, inner in value.items()}
     if isinstance(value, np.ndarray):
