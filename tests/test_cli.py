@@ -905,3 +905,17 @@ def test_reproduce_zupan_saje(tmp_path):
         assert row["here"] == pytest.approx(row["paper"], rel=0.02)
     assert {p.name for p in (tmp_path / "zupan-saje-2011").glob("*.png")} == {f"figure-{n}.png" for n in range(1, 9)}
     assert all(set(r) == {"item", "label", "paper", "here"} for r in rows.values())
+
+
+def test_runs_with_contacts_tell_what_is_lost_and_what_is_odd(here, tmp_path):
+    text = here("new", "contact").out
+    (tmp_path / "ball.yaml").write_text(text.replace("output: 0.01", ""), encoding="utf-8")
+    done = here("run", "ball.yaml", "--json", "-")
+    data = json.loads(done.out)
+    assert data["dissipated"] == pytest.approx(0.5 * 6.8 * 9.0 * 2.0 / 7.0, rel=1e-3)  # from slipping to rolling
+    assert data["energy_error"] < 1e-4
+    assert data["notes"] == []
+    assert json.loads(here("info", "ball.h5", "--json", "-").out)["contacts"] == ["lane"]
+    (tmp_path / "hard.yaml").write_text(text.replace("1e6 N/m", "1e14 N/m"), encoding="utf-8")
+    (note,) = json.loads(here("run", "hard.yaml", "--until", "0.01", "--json", "-").out)["notes"]
+    assert "stiffness = 1e+14: the weight would sink in by" in note

@@ -186,7 +186,7 @@ def summary(system: System, run: RunOptions | None = None) -> tuple[list[tuple[s
         kinds = [type(joint).__name__ for joint in system.joints]
         counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
         tell("joints", len(kinds), f"{len(kinds)}: {counts}")
-    for field in ("forces", "sensors"):
+    for field in ("forces", "contacts", "sensors"):
         members = getattr(system, field, ())
         if members:
             kinds = [type(x).__name__ for x in members]

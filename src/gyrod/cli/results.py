@@ -75,6 +75,7 @@ def _info(
         "rhs": stats.rhs, "jacobians": stats.jacobians, "seconds": stats.seconds or None, "bodies": list(system.names),
         "rods": {rod.name: rod.mesh.cells for rod in system.rods}, "joints": [j.label for j in system.joints],
         "degrees": {rod.name: rod.degree for rod in system.rods},
+        "contacts": [contact.key for contact in system.contacts],
         "sensors": [sensor.name for sensor in system.sensors],
         "events": [{"t": e.t, "name": e.name} for e in motion.events],
     }  # fmt: skip
@@ -89,6 +90,7 @@ def _info(
     rows += [("bodies", ", ".join(system.names))] if system.bodies else []
     rows += [("rods", ", ".join(f"{rod.name} ({_cells(rod)})" for rod in system.rods))] if system.rods else []
     rows += [("joints", ", ".join(joint.label for joint in system.joints))] if system.joints else []
+    rows += [("contacts", ", ".join(contact.key for contact in system.contacts))] if system.contacts else []
     rows += [("sensors", ", ".join(sensor.name for sensor in system.sensors))] if system.sensors else []
     rows += [("event", f"{e.name or e.event} at t = {e.t:.6g} s") for e in motion.events]
     if verify:

@@ -19,6 +19,7 @@ from gyrod.runs.methods import CONSTANT, PEERS
 from gyrod.runs.options import IN_FILES, OPTIONS, goes_without
 
 if TYPE_CHECKING:
+    from gyrod._check import Array
     from gyrod.files import RunOptions
     from gyrod.model import System
     from gyrod.motion import Motion
@@ -59,6 +60,9 @@ def _run(
     face = Face(json, quiet=quiet)
     motion = _simulate(file.system, options, path, resume=resume, view=view, quiet=quiet)
     rows, data = outcome(motion, options.until)
+    notes = notes_of(motion, options.rtol or 0.0)
+    data["notes"] = notes
+    rows += [("note", note) for note in notes]
     face.pairs(rows)
     if path is not None:
         data["file"] = path
@@ -212,6 +216,9 @@ def outcome(motion: Motion, until: float) -> tuple[list[tuple[str, str]], dict[s
     ]
     if energy is not None:
         rows.append(("energy", f"kept to {energy:.1e} of the largest kinetic energy"))
+    if motion.compiled.system.contacts and (lost := dissipated(motion)) is not None:
+        data["dissipated"] = float(lost[-1])
+        rows.append(("lost", f"{lost[-1]:.4g} J, by friction, damping and impacts"))
     rows.append(("drift", f"{drift:.1e} (constraints)"))
     if len(motion.t):
         report = motion.error
@@ -226,6 +233,23 @@ def outcome(motion: Motion, until: float) -> tuple[list[tuple[str, str]], dict[s
     return rows, data
 
 
+def dissipated(motion: Motion) -> Array | None:
+    """Energy that is lost; None where it is not known."""
+    try:
+        return motion.energy.dissipated if len(motion.t) else None
+    except ValueError:  # neither dense output nor every step
+        return None
+
+
+def notes_of(motion: Motion, rtol: float) -> list[str]:
+    """What is to say of a run; of one in a file, which is read for it if it is not large, of its contacts."""
+    from gyrod.solve import touches
+
+    if motion.notes or not len(motion.t) or len(motion.t) * motion.compiled.size > touches.MOST:
+        return list(motion.notes)
+    return list(touches.notes(motion.compiled, motion.t, motion.y, rtol))
+
+
 def energy_error(motion: Motion) -> float | None:
     """Largest energy that came or went without a cause, over the largest kinetic one; None where it is unknown."""
     from gyrod.model.conservation import conservative
@@ -238,6 +262,9 @@ def energy_error(motion: Motion) -> float | None:
         return None
     if conservative(system):
         return float(abs(energy.total - energy.total[0]).max()) / largest
+    if not system.rods and conservative(system, touching=False) and (lost := dissipated(motion)) is not None:
+        kept = energy.total + lost
+        return float(abs(kept - kept[0]).max()) / largest
     if not system.rods or system.bodies:
         return None
     try:

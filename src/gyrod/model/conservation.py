@@ -10,8 +10,13 @@ from gyrod.model.forces import ForceLaw
 from gyrod.model.system import System
 
 
-def conservative(system: System) -> bool:
-    """Whether nothing in a system takes or gives energy: no damping, no drives, only forces with a potential."""
+def conservative(system: System, *, touching: bool = True) -> bool:
+    """Whether nothing in a system takes or gives energy: no damping, no drives, only forces with a potential.
+
+    ``touching``: its contacts are asked too.
+    """
+    if touching and _rubs(system):
+        return False
     for thing in (*system.joints, *system.forces, *system.rods):
         if any(acts(getattr(thing, name, None)) for name in ("damping", "drive", "friction", "rates")):
             return False
@@ -24,6 +29,11 @@ def conservative(system: System) -> bool:
 def flowing(system: System) -> bool:
     """Whether energy can flow into rods or out of them, as by damping, loads without potential, ends that move."""
     return bool(system.rods) and (bool(system.rod_ends) or system.linked or not conservative(system))
+
+
+def _rubs(system: System) -> bool:
+    """Whether contacts take energy."""
+    return any(acts(x.damping) or acts(x.friction) or x.restitution not in (None, 1.0) for x in system.contacts)
 
 
 def _has_potential(force: ForceLaw) -> bool:
