@@ -148,7 +148,7 @@ BAD = {
     "no function": (gd.Event(lambda t, _: t - 0.1, action=3), {}, "action = 3 must be a function of time and motion"),
     "no mapping": (gd.Event(lambda t, _: t - 0.1, action=lambda *_: 3), {}, "must return velocities by name"),
     "no body": (
-        gd.Event(lambda t, _: t - 0.1, action=lambda *_: {"bal": (0, 0, 0)}), {}, "'bal' is neither a body nor a rod. Did"
+        gd.Event(lambda t, _: t - 0.1, action=lambda *_: {"bal": (0, 0, 0)}), {}, "'bal' is neither a body nor a rod."
     ),
     "no part": (
         gd.Event(lambda t, _: t - 0.1, action=lambda *_: {"ball": {"speed": (0, 0, 0)}}), {}, "'speed' is unknown"
