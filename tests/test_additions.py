@@ -200,9 +200,65 @@ class CrossSlide(_Axial):
     ("model/joints.py", "    Cylindrical,\n    Planar,", "    CrossSlide,\n"),
 ]
 #: Files that a recipe touches, at most; public names are also entered in `model/__init__.py` and `gyrod/__init__.py`.
+LINK = [
+    (
+        "model/forces.py",
+        "@description\nclass Bushing(Link):",
+        """\
+@description
+class HardSpring(Link):
+    \"\"\"A spring along the line between two points whose tension is the cube of its extension.\"\"\"
+
+    law = "hard spring"
+    a: str = field(reference)
+    b: str = field(reference)
+    at_a: Kept[LinkPlace, object] = field(checks.link_place, "m", default=_ORIGIN, of="a")
+    at_b: Kept[LinkPlace, object] = field(checks.link_place, "m", default=_ORIGIN, of="b")
+    _: KW_ONLY
+    stiffness: float = field(checks.scalar, "N/m^3")
+    length: float | None = field(checks.scalar, "m", default=None)
+    name: str | None = field(new_name, default=None)
+
+
+""",
+    ),
+    ("model/forces.py", "Bushing, UserForce, CForce)", "HardSpring, "),
+    (
+        "cpp/gyrod/rigid/laws.hpp",
+        "template <class... L> struct Laws",
+        """\
+struct HardSpringLaw {
+  static constexpr const char* name = "hard spring";
+  static constexpr std::array numbers{"stiffness", "length"};
+  static constexpr bool conservative = true;
+  double k, length;
+
+  template <class S> Vec3<S> force(const Vec3<S>& d, const Vec3<S>&) const {
+    using std::sqrt;
+    const S l = sqrt(d.dot(d)), u = l - S(length);
+    return Vec3<S>(d * (S(k) * u * u * u / l));
+  }
+  template <class S> Vec3<S> secant(const Vec3<S>& a, const Vec3<S>& b, double) const {
+    using std::sqrt;
+    const S before = sqrt(a.dot(a)), after = sqrt(b.dot(b)), u = before - S(length), w = after - S(length);
+    return Vec3<S>((a + b) * (S(0.25 * k) * (u + w) * (u * u + w * w) / (before + after)));
+  }
+  PointForce slopes(const Vec3<double>& d, const Vec3<double>& v) const {
+    const Line line(d, v);
+    const double u = line.length - length;
+    return line.pull(k * u * u * u, 3.0 * k * u * u, 0.0);
+  }
+  double energy(const Vec3<double>& d) const { return 0.25 * k * std::pow(d.norm() - length, 4); }
+  double dissipation(const Vec3<double>&, const Vec3<double>&) const { return 0.0; }
+};
+
+""",
+    ),
+    ("cpp/gyrod/rigid/laws.hpp", "SpringLaw>;", "HardSpringLaw, "),
+]
 FILES = {
     "run option": (RUN_OPTION, 1), "quantity": (QUANTITY, 2), "sensor": (SENSOR, 2), "rod load": (ROD_LOAD, 2),
-    "law of a rod": (ROD_LAW, 2), "joint": (JOINT, 3),
+    "law of a rod": (ROD_LAW, 2), "joint": (JOINT, 3), "link along the line": (LINK, 2),
 }  # fmt: skip
 
 SCRIPT = """
@@ -374,6 +430,41 @@ int main() {
 """
 
 
+#: Derivatives of the force of a link, and differences; energies; the work of a step, and the change of energy.
+LINK_PROGRAM = """
+#include <cstdio>
+#include "gyrod/rigid/forces.hpp"
+#include "gyrod/rod/link_blocks.hpp"
+
+using namespace gyrod;
+
+int main() {
+  using V3 = Vec3<double>;
+  const HardSpringLaw law{3.0, 0.7};
+  RodLink link{{}, law, {}};
+  const V3 none = V3::Zero(), d(0.5, -0.3, 0.9), e(0.7, 0.1, 0.2);
+  const auto motion = [&](const V3& x) { return PointMotion{x, none, none, Mat3<double>::Identity()}; };
+  std::visit([&](const auto& of) {
+    const PointMotion here[2] = {motion(none), motion(d)};
+    const LinkForce by = slopes_of(of, 0.0, here);
+    for (int k = 0; k < 3; ++k) {
+      V3 step = none;
+      step[k] = 1e-5;
+      const PointMotion to[2] = {motion(none), motion(d + step)}, from[2] = {motion(none), motion(d - step)};
+      const V3 by_differences = (force_of(of, 0.0, to).F - force_of(of, 0.0, from).F) / 2e-5;
+      for (int i = 0; i < 3; ++i) std::printf("%.16g %.16g\\n", by.by.K(i, k), by_differences[i]);
+    }
+    std::printf("%.16g %.16g\\n", budget_of(of, 0.0, here).energy, law.energy(d));
+  }, link.law);
+  std::printf("%.16g %.16g\\n", law.secant<double>(d, e, 0.1).dot(e - d), law.energy(e) - law.energy(d));
+  const LinePull<HardSpringLaw> force(-1, 0, none, none, law);
+  BodyMotion<double> m{};
+  m.x = d, m.R = Mat3<double>::Identity();
+  std::printf("%.16g %.16g\\n", force.potential(0.0, &m), law.energy(d));
+}
+"""
+
+
 def add(recipe, folder: Path, *, core: bool = False):
     """Follow the part of a recipe that is for Python or for the core, in the files of a folder."""
     for file, before, new in recipe:
@@ -443,3 +534,17 @@ def test_a_law_of_the_recipe_acts_and_has_its_derivatives(tmp_path):
     exact, by_differences = found[3:, 0], found[3:, 1]
     assert np.abs(exact).max() > 0.1
     np.testing.assert_allclose(exact, by_differences, rtol=0, atol=1e-8)
+
+
+@pytest.mark.slow
+def test_a_link_of_the_recipe_pulls_at_rods_and_bodies(tmp_path):
+    """Its file of the core, seen by a program: derivatives by differences, work by energies."""
+    folder = tmp_path / "cpp/gyrod/rigid"
+    folder.mkdir(parents=True)
+    shutil.copy(SOURCE.parent.parent / "cpp/gyrod/rigid/laws.hpp", folder)
+    add(LINK, tmp_path, core=True)
+    source = tmp_path / "spring.cpp"
+    source.write_text(LINK_PROGRAM, encoding="utf-8")
+    found = np.array(linked(str(source), "-O1", "-iquote", str(tmp_path / "cpp")), dtype=float)
+    assert np.abs(found[:9]).max() > 0.1
+    np.testing.assert_allclose(found[:, 0], found[:, 1], rtol=0, atol=1e-8)

@@ -70,7 +70,8 @@ def test_operations_of_bodies_and_rods_add_up():
 
 
 def test_forces_are_shared_between_systems():
-    spring = _core.SpringDamper(a=-1, b=0, at_a=np.zeros(3), at_b=np.zeros(3), stiffness=2.0, damping=0.0, length=0.0)
+    numbers, points = {"stiffness": 2.0, "damping": 0.0, "length": 0.0}, {"at_a": np.zeros(3), "at_b": np.zeros(3)}
+    spring = _core.line_force(law="spring", numbers=numbers, a=-1, b=0, **points)
     systems = [
         _core.System(formulation=name, bodies=[MASS], forces=[spring])
         for name in ("nullspace-quaternion", "absolute-quaternion")

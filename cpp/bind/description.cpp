@@ -2,6 +2,7 @@
 #include "system.hpp"
 
 #include <nanobind/stl/array.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/vector.h>
@@ -97,19 +98,42 @@ void bind_bodies(nb::module_& m) {
       .def_ro("moments", &RigidBody::moments);
 }
 
+// --- laws of the line between two points, by their names and those of their numbers
+using LawNumbers = std::map<std::string, double>;
+template <class Law, std::size_t... I> Law with_numbers(const LawNumbers& given, std::index_sequence<I...>) {
+  if (given.size() != sizeof...(I)) throw nb::value_error("a law needs each of its numbers, and no others");
+  return {given.at(Law::numbers[I])...};
+}
+// use(law), where that name is the law's.
+template <class F, class... L> void with_law(Laws<L...>, const std::string& name, const LawNumbers& given, F&& use) {
+  const auto one = [&]<class Law>() {
+    if (name != Law::name) return false;
+    use(with_numbers<Law>(given, std::make_index_sequence<Law::numbers.size()>()));
+    return true;
+  };
+  if (!(one.template operator()<L>() || ...)) throw nb::value_error(("no law '" + name + "'").c_str());
+}
+template <class... L> std::map<std::string, std::vector<std::string>> names_of(Laws<L...>) {
+  return {{L::name, {L::numbers.begin(), L::numbers.end()}}...};
+}
+
 void bind_forces(nb::module_& m) {
   nb::class_<ForceElement>(m, "ForceElement");
   nb::class_<AppliedForce, ForceElement>(m, "AppliedForce", "A force or torque over time.")
       .def(nb::init<int, V3, bool, bool, Signal>(), nb::kw_only(), "body"_a, "at"_a, "body_frame"_a, "torque"_a,
            "value"_a);
-  nb::class_<SpringDamper, ForceElement>(m, "SpringDamper")
-      .def(nb::init<int, int, V3, V3, double, double, double>(), nb::kw_only(), "a"_a, "b"_a, "at_a"_a, "at_b"_a,
-           "stiffness"_a, "damping"_a, "length"_a);
+  m.def("line_laws", [] { return names_of(LineLaws()); }, "Laws of the line between two points, their numbers.");
+  m.def(
+      "line_force",
+      [](const std::string& law, const LawNumbers& numbers, int a, int b, const V3& at_a, const V3& at_b) {
+        std::shared_ptr<ForceElement> made;
+        with_law(LineLaws(), law, numbers,
+                 [&]<class Law>(const Law& law) { made = std::make_shared<LinePull<Law>>(a, b, at_a, at_b, law); });
+        return made;
+      },
+      nb::kw_only(), "law"_a, "numbers"_a, "a"_a, "b"_a, "at_a"_a, "at_b"_a, "Between points of two bodies.");
   nb::class_<FrameForce, ForceElement>(m, "FrameForce", "What a turning frame of reference does to a body.")
       .def(nb::init<int, V3, double, M3>(), nb::kw_only(), "body"_a, "spin"_a, "mass"_a, "inertia"_a);
-  nb::class_<Cable, ForceElement>(m, "Cable")
-      .def(nb::init<int, int, V3, V3, double, double, double, double>(), nb::kw_only(), "a"_a, "b"_a, "at_a"_a,
-           "at_b"_a, "stiffness"_a, "damping"_a, "length"_a, "smoothing"_a);
   nb::class_<Bushing, ForceElement>(m, "Bushing")
       .def(nb::init<int, int, V3, V3, V3, V3, M3>(), nb::kw_only(), "a"_a, "b"_a, "at_a"_a, "at_b"_a, "stiffness"_a,
            "damping"_a, "axes"_a);
@@ -275,20 +299,16 @@ void bind_rod_parts(nb::module_& m) {
       .def_prop_ro(
           "tension", [](const RodLink& l) { return std::get<TendonLaw>(l.law).tension; }, "Of a tendon.")
       .def_static(
-          "cable",
-          [](End a, End b, double stiffness, double damping, double length, double smoothing) {
-            return RodLink{{a, b}, CableLaw{stiffness, damping, length, smoothing}, {}};
+          "line",
+          [](const std::string& law, const LawNumbers& numbers, End a, End b) {
+            RodLink link{{a, b}, {}, {}};
+            with_law(LineLaws(), law, numbers, [&](const auto& law) { link.law = law; });
+            return link;
           },
-          nb::kw_only(), "a"_a, "b"_a, "stiffness"_a, "damping"_a, "length"_a, "smoothing"_a)
+          nb::kw_only(), "law"_a, "numbers"_a, "a"_a, "b"_a)
       .def_static(
           "tendon", [](End a, End b, const Signal& tension) { return RodLink{{a, b}, TendonLaw{tension}, {}}; },
           nb::kw_only(), "a"_a, "b"_a, "tension"_a)
-      .def_static(
-          "spring",
-          [](End a, End b, double stiffness, double damping, double length) {
-            return RodLink{{a, b}, SpringLaw{stiffness, damping, length}, {}};
-          },
-          nb::kw_only(), "a"_a, "b"_a, "stiffness"_a, "damping"_a, "length"_a)
       .def_static(
           "ring",
           [](End a, int rod, double at, std::vector<double> mesh, double stiffness, bool smooth,

@@ -1,6 +1,14 @@
 // What springs, cables and bushings do between two points, told by d = x_b - x_a and v = x_b' - x_a': the force F on a
 // (and -F on b), its derivatives, its energy and the power that it dissipates. They know neither bodies nor rods.
+//
+// Rules for a law of the line between two points:
+//  1. A struct of numbers, with its `name`, by which descriptions ask for it, and theirs, in their order.
+//  2. `force` in any scalar, `slopes` with derivatives; `energy`, `dissipation`.
+//  3. `secant`, over a step from a to b: the force whose work is the change of the energy and what damping takes.
+//  4. Its place in `LineLaws`. Forces between bodies, links to rods and constant steps then have it.
 #pragma once
+
+#include <array>
 
 #include "gyrod/math/rotation.hpp"
 #include "gyrod/math/scalar.hpp"
@@ -29,6 +37,8 @@ struct Line {
 
 // Linear spring and damper along the line.
 struct SpringLaw {
+  static constexpr const char* name = "spring";
+  static constexpr std::array numbers{"stiffness", "damping", "length"};
   static constexpr bool conservative = true;
   double k, c, length;
 
@@ -72,6 +82,8 @@ private:
 
 // A cable that only pulls; over the extension `onset` its stiffness sets in.
 struct CableLaw {
+  static constexpr const char* name = "cable";
+  static constexpr std::array numbers{"stiffness", "damping", "length", "smoothing"};
   static constexpr bool conservative = false;
   double k, c, length, onset;
 
@@ -144,6 +156,9 @@ private:
     return (sum + simpson(from, high) * (high - from)) / (high - low);
   }
 };
+
+template <class... L> struct Laws {};
+using LineLaws = Laws<CableLaw, SpringLaw>;
 
 // Stiffness and damping of the offset u = R'd along the axes R of a. F acts on a as if at the point of b, which keeps
 // the angular momentum: at its own point a feels the moment d x F as well.

@@ -45,9 +45,11 @@ struct TendonLaw {
   Signal tension;
 };
 
+template <class... L> std::variant<L..., TendonLaw, BushingLaw> link_law(Laws<L...>);
+
 struct RodLink {
   LinkPoint ends[2];
-  std::variant<CableLaw, TendonLaw, SpringLaw, BushingLaw> law;
+  decltype(link_law(LineLaws())) law;
   std::string name; // of one whose second end slides, for sentences
 
   bool slides() const { return ends[1].slides(); }

@@ -9,9 +9,10 @@ import numpy as np
 
 from gyrod import _core
 from gyrod._check import Array
+from gyrod.equations.links import line_numbers
 from gyrod.equations.rods import frame_spin
 from gyrod.equations.signals import Signals, checked
-from gyrod.model import Bushing, Cable, CForce, Force, ForceLaw, SpringDamper, System, Torque, UserForce
+from gyrod.model import Bushing, CForce, Force, ForceLaw, System, Torque, UserForce
 from gyrod.model.forces import BodyState, Link
 
 
@@ -82,12 +83,8 @@ def compile_force(
         # Links to rods are made elsewhere: these places are points.
         (a, at_a), (b, at_b) = (at_of(n, None if isinstance(at, tuple) else at) for _, n, at in force.ends)
         given: _Ends = {"a": a, "b": b, "at_a": at_a, "at_b": at_b}
-        if isinstance(force, SpringDamper):
-            own = system.spring_length(force)
-            return _core.SpringDamper(**given, stiffness=force.stiffness, damping=force.damping, length=own)
-        if isinstance(force, Cable):
-            pull = {"stiffness": force.stiffness, "damping": force.damping, "smoothing": force.smoothing}
-            return _core.Cable(**given, **pull, length=system.cable_length(force))
+        if force.law is not None:
+            return _core.line_force(law=force.law, numbers=line_numbers(force, force.law, system), **given)
         assert isinstance(force, Bushing)
         turn = np.eye(3) if a < 0 else axes[a]
         return _core.Bushing(**given, stiffness=force.stiffness, damping=force.damping, axes=turn)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,7 +12,7 @@ import numpy as np
 from gyrod import _core
 from gyrod._check import Array
 from gyrod.equations.signals import Signals
-from gyrod.model import Bushing, Cable, Clip, SpringDamper, System, Tendon
+from gyrod.model import Bushing, Clip, System, Tendon
 from gyrod.model.errors import GROUND, not_negative
 from gyrod.model.forces import ForceLaw, Link
 
@@ -27,6 +28,14 @@ def link_ends(force: ForceLaw) -> list[tuple[str, LinkPlace]]:
     if isinstance(force, Clip):
         return [(force.to, force.point), (force.rod, force.at)]
     return [(force.rod, at) for at in force.points] if isinstance(force, Tendon) else []
+
+
+def line_numbers(link: Link, law: str, system: System) -> dict[str, float]:
+    """Numbers of the law of a link; a length that is not given is that at the start."""
+    numbers = {name: getattr(link, name) for name in _core.line_laws()[law]}
+    if "length" in numbers and numbers["length"] is None:
+        numbers["length"] = math.dist(*system.link_points(link))
+    return numbers
 
 
 def links(system: System, pieces: Pieces, index: dict[str, int], axes: Array, signals: Signals) -> list[_core.RodLink]:
@@ -57,16 +66,8 @@ def links(system: System, pieces: Pieces, index: dict[str, int], axes: Array, si
             found += [_core.RodLink.tendon(a=a, b=b, tension=tension) for a, b in pairwise(points)]
             continue
         a, b = points
-        if isinstance(f, Cable):
-            found.append(
-                _core.RodLink.cable(
-                    a=a, b=b, stiffness=f.stiffness, damping=f.damping, length=system.cable_length(f),
-                    smoothing=f.smoothing,
-                )
-            )  # fmt: skip
-        elif isinstance(f, SpringDamper):
-            length = system.spring_length(f)
-            found.append(_core.RodLink.spring(a=a, b=b, stiffness=f.stiffness, damping=f.damping, length=length))
+        if isinstance(f, Link) and f.law is not None:
+            found.append(_core.RodLink.line(law=f.law, numbers=line_numbers(f, f.law, system), a=a, b=b))
         elif isinstance(f, Bushing):
             A = axes[index[f.a]] if f.a in index else np.eye(3)
             found.append(_core.RodLink.bushing(a=a, b=b, stiffness=f.stiffness, damping=f.damping, axes=A))

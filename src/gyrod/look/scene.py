@@ -267,7 +267,7 @@ def _lines(system: System) -> list[DrawnLine]:
             found.append({"name": joint.name or "distance", "kind": "bar", "points": ends})
     for force in system.forces:
         if isinstance(force, Link):
-            kind = LINKS[type(force)]
+            kind = LINKS.get(type(force), "spring")
             ends = [anchor_of(system, name, at) for _, name, at in force.ends]
             found.append({"name": force.name or kind, "kind": kind, "points": ends})
         elif isinstance(force, Tendon):

@@ -140,6 +140,7 @@ class Cable(Link):
     (0.5, (0.0, 0.0))
     """
 
+    law = "cable"
     a: str = field(reference)
     b: str = field(reference)
     #: (3,), a fraction and its offset, or None.

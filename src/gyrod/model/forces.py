@@ -161,6 +161,8 @@ class Link(ForceLaw, ABC):
     of the section.
     """
 
+    #: Of what acts along the line between its points: its law in the core, whose numbers are fields of that name.
+    law: ClassVar[str | None] = None
     a: str
     b: str
     #: (3,), a fraction and its offset, or None for the centre of mass.
@@ -214,6 +216,7 @@ class SpringDamper(Link):
     ('beam',)
     """
 
+    law = "spring"
     a: str = field(reference)
     b: str = field(reference)
     at_a: Kept[LinkPlace, object] = field(checks.link_place, "m", default=_ORIGIN, of="a")
