@@ -401,3 +401,15 @@ def test_what_passes_through_is_told(stiffness):
     passed = motion["ball"].position[-1, 2] < 0.0
     assert passed == (stiffness == 1e3)
     assert [("'ball' has passed through 'plate'" in note) for note in motion.notes] == [True] * int(passed)
+
+
+def test_segments_too_long_for_loops_are_told():
+    rope = hose().with_(section=gd.Circle(5e-3))
+    own = gd.Contact("hose", "hose", name="knot")
+    (note,) = gd.simulate(gd.System(rods=[rope], contacts=[own]), 1e-4).notes
+    assert note.startswith(
+        "Contact 'knot': segments of rod 'hose' are 125 mm long, 25 radii, and it touches itself from"
+    )
+    assert note.endswith("at least 34 segments.")
+    fine = rope.with_(segments=34)
+    assert gd.simulate(gd.System(rods=[fine], contacts=[own]), 1e-4).notes == ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -19,16 +20,37 @@ if TYPE_CHECKING:
 NUMBERS, MOST = 1 << 20, 1 << 24
 #: Depth of a start that is told, over that which is refused; sinking that is told, over what a tolerance resolves.
 SHALLOW, UNSEEN = 0.2, 1e-3
+#: Radii that a segment of a rod that touches itself may be long.
+LONG = 6.0
 
 
 def notes(compiled: Compiled, t: Array, y: Array, rtol: float) -> tuple[str, ...]:
     """Sentences on stiffness that no tolerance sees, on starts inside of surfaces, and on what has passed through."""
-    if not compiled.touching or compiled.options.get("hard"):
+    if not compiled.contacts or compiled.options.get("hard"):
         return ()
     sinks = {(pair.contact, pair.of): 0.0 for pair in compiled.touching}
     sinks = {(k, of): _sinks(compiled.system, k, of) for k, of in sinks}
-    told = [*_unseen(compiled, sinks, rtol), *_starts(compiled, sinks, t[:1], y[:1]), *_through(compiled, t, y)]
+    told = [
+        *_coarse(compiled),
+        *_unseen(compiled, sinks, rtol),
+        *_starts(compiled, sinks, t[:1], y[:1]),
+        *_through(compiled, t, y),
+    ]
     return tuple(dict.fromkeys(f"{compiled.system.all_contacts[k].label}{sentence}" for k, sentence in told))
+
+
+def _coarse(compiled: Compiled) -> Iterator[tuple[int, str]]:
+    """Of rods that touch themselves: whose segments are long."""
+    for two in compiled.crossed:
+        rod, radius = compiled.system.rod(two.of), 2.0 * two.allowed
+        segment = rod.length / (len(rod.mesh.vertices) - 1)
+        if two.of == two.on and segment > LONG * radius:
+            yield (
+                two.contact,
+                f": segments of rod {two.of!r} are {1e3 * segment:.3g} mm long, {segment / radius:.3g} radii, and it "
+                f"touches itself from three of them on; loops and strands side by side need {LONG:g} radii at most: at "
+                f"least {math.ceil(rod.length / (LONG * radius))} segments.",
+            )
 
 
 def _sinks(system: System, k: int, of: str) -> float:
@@ -56,6 +78,8 @@ def _starts(
     compiled: Compiled, sinks: Mapping[tuple[int, str], float], t: Array, y: Array
 ) -> Iterator[tuple[int, str]]:
     pairs = compiled.touching
+    if not pairs:
+        return
     states, _ = compiled.core.contact_states(range(len(pairs)), t, y, False)
     gaps, ends = np.asarray(states)[0, :, 12], np.cumsum([0, *(len(pair.places) for pair in pairs)])
     for k in np.unique(np.searchsorted(ends, np.flatnonzero(gaps < 0.0), side="right") - 1).tolist():
