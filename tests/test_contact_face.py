@@ -128,7 +128,10 @@ def test_changes_reach_contacts():
         ),
         (lambda: gd.Contact("ball", gd.Plane(), friction=-0.1), "Contact(ball, Plane): friction must not be negative"),
         (lambda: gd.Friction(0.3, static=0.2), "static = 0.2 is below coefficient = 0.3."),
-        (lambda: gd.Friction(0.3, presliding=0), "presliding = 0 must be positive; for no memory give sticking=False"),
+        (
+            lambda: gd.Friction(0.3, presliding=0),
+            "presliding must be positive, got 0; for no memory give sticking=False",
+        ),
         (lambda: gd.Friction(0.3, presliding=-1), "presliding must be a positive"),
         (lambda: gd.Friction(0.3, sticking=1), "sticking must be True or False, got 1."),
         (lambda: gd.ContactSensor("s", "flor"), "contact = 'flor' is unknown"),

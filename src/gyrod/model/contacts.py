@@ -66,7 +66,7 @@ def _exponent(field: str, value: object) -> float:
 @holds(positive=True)
 def _presliding(field: str, value: object) -> float:
     if isinstance(value, (int, float)) and value == 0.0:
-        raise ValueError(f"{field} = 0 must be positive; for no memory give sticking=False, slip_speed=...")
+        raise ValueError(f"{field} must be positive, got 0; for no memory give sticking=False, slip_speed=...")
     return positive(field, value)
 
 
