@@ -26,7 +26,7 @@ LONG = 6.0
 
 def notes(compiled: Compiled, t: Array, y: Array, rtol: float) -> tuple[str, ...]:
     """Sentences on stiffness that no tolerance sees, on starts inside of surfaces, and on what has passed through."""
-    if not compiled.contacts or compiled.options.get("hard"):
+    if not compiled.contacts or not len(t) or compiled.options.get("hard"):
         return ()
     sinks = {(pair.contact, pair.of): 0.0 for pair in compiled.touching}
     sinks = {(k, of): _sinks(compiled.system, k, of) for k, of in sinks}
