@@ -319,4 +319,5 @@ def test_tables_of_the_elastica(table, at, strain):
     problem = getattr(problems, table)(at, 8, discretization="elements", degree=4, strain=strain)
     found = problem.quantities(gd.equilibrium(problem.system))
     for name, value in problem.reference.items():
-        assert found[name] == pytest.approx(value, rel=1e-6, abs=1e-6)
+        # EA = 1e7 N stretches it: by 3.6e-5 of 60 degrees.
+        assert found[name] == pytest.approx(value, rel=1e-6 if strain == "kirchhoff" else 0.0, abs=1e-6)
