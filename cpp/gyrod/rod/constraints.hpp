@@ -21,6 +21,10 @@ namespace gyrod {
 template <class S> struct HeldLink {
   Mat3<S> turn, move;
 };
+// Of a strain along the rod beside two that are held: what the motion of a cell does to it.
+struct AxialLink {
+  Vec3<double> turn, move;
+};
 
 // What there is at a place of strain: axes, R'x', R'(x')' and the angular velocity (w0, Omega) of these axes.
 template <class S> struct HeldPlace {
@@ -78,8 +82,9 @@ template <class S> class HeldStrains {
 public:
   HeldStrains(const RodDescription& d, const std::vector<double>& inverse_mass)
       : lambda(std::size_t(d.segments)), d_(d), mass_(inverse_mass), width_(d.degree ? d.degree + 1 : 2),
-        reach_(d.degree ? 2 * d.degree - 1 : 1), links_(lambda.size() * std::size_t(width_)), places_(lambda.size()),
-        free_(lambda.size()), band_(3 * lambda.size() * std::size_t(3 * reach_ + 3)), solved_(3 * lambda.size()) {}
+        reach_(d.degree ? 2 * d.degree - 1 : 1), links_(lambda.size() * std::size_t(width_)),
+        axial_(d.held == 2 ? links_.size() : 0), places_(lambda.size()), free_(lambda.size()),
+        band_(3 * lambda.size() * std::size_t(3 * reach_ + 3)), solved_(3 * lambda.size()) {}
 
   // Leave those next to an end to the body that holds it; before anything is asked.
   void tie(int e) {
@@ -100,6 +105,7 @@ public:
   int cells() const { return width_; }
   const HeldLink<S>& link(int j, int a) const { return links_[i(j * width_ + a)]; }
   const std::vector<HeldLink<S>>& links() const { return links_; }
+  const std::vector<AxialLink>& axial() const { return axial_; }
   const HeldPlace<S>& place(int j) const { return places_[i(j)]; }
   Vec3<S> strain(int j) const { return masked(places_[i(j)].G - d_.G0[i(j)].template cast<S>()); }
   Vec3<S> strain_rate(int j) const {
@@ -114,7 +120,10 @@ public:
     else
       segments(s);
     if (d_.held == 2)
-      for (HeldLink<S>& l : links_) l.turn.row(2).setZero(), l.move.row(2).setZero();
+      for (HeldLink<S>& l : links_) {
+        if constexpr (std::is_same_v<S, double>) axial_[std::size_t(&l - links_.data())] = axial(l);
+        l.turn.row(2).setZero(), l.move.row(2).setZero();
+      }
   }
 
   // LDL' of A, but for ties.
@@ -314,7 +323,13 @@ private:
   const RodDescription& d_;
   const std::vector<double>& mass_; // inverse, of vertices; 0 where held
   int width_, reach_;
+  static AxialLink axial(const HeldLink<double>& l) {
+    AxialLink out;
+    for (int k = 0; k < 3; ++k) out.turn[k] = l.turn(2, k), out.move[k] = l.move(2, k);
+    return out;
+  }
   std::vector<HeldLink<S>> links_;
+  std::vector<AxialLink> axial_;
   std::vector<HeldPlace<S>> places_;
   std::vector<Vec3<S>> free_;
   std::vector<S> band_;

@@ -155,4 +155,13 @@ HeldHost held_host(const RodPart& r, int e, int j, const HostMotion& m, bool sti
   return h;
 }
 
+Matrix<double, 6, 1> pulling_host(const RodPart& r, int e, int j, const HostMotion& m) {
+  const AxialLink& l = r.axial[std::size_t(j * r.hold->cells() + (e ? r.N : 0) - r.hold->first(j))];
+  const EndMap map(r.d.ends[e], r.ends[e], m);
+  Matrix<double, 6, 1> g;
+  g.head<3>() = -(map.arm.transpose() * l.move), g.tail<3>() = l.move;
+  if (r.d.degree && r.d.ends[e].clamped) g.head<3>() += map.R * l.turn;
+  return g;
+}
+
 } // namespace gyrod

@@ -43,5 +43,6 @@ void restore(RodPart& r, double* y);
 void constraint_rows(RodPart& r, bool still);
 // Of strain j, next to end e.
 HeldHost held_host(const RodPart& r, int e, int j, const HostMotion& m, bool still);
+Matrix<double, 6, 1> pulling_host(const RodPart& r, int e, int j, const HostMotion& m);
 
 } // namespace gyrod

@@ -104,10 +104,12 @@ struct RodPart : RodChain<double> {
   std::vector<Vec3<double>> acceleration;
   std::vector<Vec3<double>> turned;    // by held strains
   std::vector<HeldLink<double>> links; // at the last Jacobian
+  std::vector<AxialLink> axial;
   std::vector<HeldRow> rows;
-  std::vector<HeldHost> held_by[2]; // of the strains next to an end on a body
-  int tie_end = -1, tie = -1;       // the end whose tie stays in the graph, and which of all ties that is
-  std::vector<double> tie_force;    // w lambda of the ties, as the bodies have found them
+  std::vector<HeldHost> held_by[2];               // of the strains next to an end on a body
+  std::vector<Matrix<double, 6, 1>> pulled_by[2]; // what its place does to the one along the rod beside them, at rest
+  int tie_end = -1, tie = -1;                     // the end whose tie stays in the graph, and which of all ties that is
+  std::vector<double> tie_force;                  // w lambda of the ties, as the bodies have found them
   std::unique_ptr<HeldStrains<double>> hold;
 };
 

@@ -570,7 +570,7 @@ void RodSet::linearise(Rod& r, double t, const double* y) {
     }
     r.grid->adopt(r.s);
   }
-  if (r.d.held) r.grid->adopt(r.s), r.links = r.hold->links();
+  if (r.d.held) r.grid->adopt(r.s), r.links = r.hold->links(), r.axial = r.hold->axial();
   r.grid->blocks(t, r.s, r.ends, r.blocks);
   if (predicted) r.s.F.swap(r.kept);
   for (std::size_t i = 0; i < r.p.size(); ++i) {
@@ -599,6 +599,12 @@ void RodSet::linearise(Rod& r, double t, const double* y) {
   for (int e = 0; e < 2; ++e)
     for (std::size_t k = 0; k < r.held_by[e].size(); ++k)
       r.held_by[e][k] = held_host(r, e, r.next_to(e, int(k)), motions_[std::size_t(r.port[e])], still_);
+  if (still_ && r.d.held == 2)
+    for (int e = 0; e < 2; ++e) {
+      r.pulled_by[e].resize(r.held_by[e].size());
+      for (std::size_t k = 0; k < r.pulled_by[e].size(); ++k)
+        r.pulled_by[e][k] = pulling_host(r, e, r.next_to(e, int(k)), motions_[std::size_t(r.port[e])]);
+    }
 }
 
 // What is left when all but ties have pulled: held strains, what bodies feel, rates.

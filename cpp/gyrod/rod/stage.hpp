@@ -32,7 +32,10 @@ public:
   // eliminated with the bodies, and counted there.
   int negative_pivots() const override {
     int n = real_->negative_pivots();
-    for (const auto& r : rods_) n -= r->d.held * (r->N - r->tied());
+    for (const auto& r : rods_) {
+      n -= r->d.held * (r->N - r->tied());
+      for (int j = 0; j < r->N && r->d.held == 2; ++j) n -= pulls(*r, j) && !r->stays(j);
+    }
     return n;
   }
 
@@ -313,6 +316,7 @@ private:
         theirs.template block<3, 3>(3, from) += (w * l.move.transpose()).template cast<S>();
       }
       if (r.d.held == 2) block(node, node)(from + 2, from + 2) = still_ && r.stays(j) ? S(-1) : S(1);
+      if (pulls(r, j)) pull_blocks<S>(r, lu, j, shift);
     }
     for (int e = 0; e < 2; ++e)
       for (std::size_t k = 0; k < r.held_by[e].size(); ++k) {
@@ -328,6 +332,69 @@ private:
         block(place, node).template block<6, 3>(0, from) += (w * G.transpose()).template cast<S>();
       }
   }
+  // Whether the force along the rod is an unknown too, at rest. Stiffness across what is held would take the digits of
+  // bending from a curved rod that hardly stretches.
+  bool pulls(const Rod& r, int j) const {
+    if (!still_ || r.d.held != 2 || r.d.coupled || !form_.plain()) return false;
+    int ends = 0;
+    for (int k = 0; k < r.hold->cells(); ++k) ends += r.held_end(r.hold->first(j) + k) >= 0;
+    return ends < 2;
+  }
+  // What the motions of its cells do to the strain along the rod; nothing, where they are held.
+  Matrix<double, 6, 1> along(const Rod& r, int j, int k) const {
+    const int o = r.hold->first(j) + k;
+    const AxialLink& l = r.axial[std::size_t(j * r.hold->cells() + k)];
+    Matrix<double, 6, 1> g;
+    g.setZero();
+    if (r.in_graph(o) && r.turns(o)) g.template head<3>() = l.turn;
+    if (r.in_graph(o) && r.moves(o)) g.template tail<3>() = l.move;
+    return g;
+  }
+  // Its row, G nu - N shift/EA = 0, and column; what it stands for is no stiffness of cells and bodies any more.
+  template <class S> void pull_blocks(const Rod& r, UniformLu<S, B>& lu, int j, S shift) {
+    const auto [node, from] = place_of(r, j);
+    const int row = from + 2, cells = r.hold->cells();
+    const double w = r.d.quadrature[std::size_t(j)], EA = w * r.d.CG[std::size_t(j)](2, 2);
+    const auto block = [&](int a, int b) -> auto& { return lu.block(at(a, b)); };
+    block(node, node)(row, row) = -w * w * shift / EA;
+    for (int k = 0; k < cells; ++k) {
+      const int c = r.hold->first(j) + k;
+      if (!r.in_graph(c)) continue;
+      const Matrix<double, 6, 1> g = along(r, j, k);
+      auto &mine = block(node, r.at_node(c)), &theirs = block(r.at_node(c), node);
+      for (int i = 0; i < 6; ++i) mine(row, i) += S(w * g[i]), theirs(i, row) += S(w * g[i]);
+      for (int l = 0; l < cells; ++l)
+        if (const int o = r.hold->first(j) + l; r.in_graph(o))
+          lu.block(r.slot(c, o)).template topLeftCorner<6, 6>() -=
+              (S(1) / shift) * (EA * g * along(r, j, l).transpose()).template cast<S>();
+    }
+    for (int e = 0; e < 2; ++e) {
+      const int i = e ? j - r.next_to(1, 0) : j;
+      if (r.port[e] < 0 || i < 0 || i >= int(r.pulled_by[e].size())) continue;
+      const Matrix<double, 6, 1>& h = r.pulled_by[e][std::size_t(i)];
+      auto &mine = block(node, place_node(r.port[e])), &theirs = block(place_node(r.port[e]), node);
+      for (int m = 0; m < 6; ++m) mine(row, m) += w * shift * h[m], theirs(m, row) += S(w * h[m]);
+      for (int k = 0; k < cells; ++k) {
+        const int c = r.hold->first(j) + k;
+        if (!r.in_graph(c)) continue;
+        const Matrix<double, 6, 6> K = EA * along(r, j, k) * h.transpose();
+        const auto& slots = r.host_slots[e][std::size_t(e ? r.N - c : c)];
+        lu.block(slots[0]).template topLeftCorner<6, 6>() -= K.template cast<S>();
+        lu.block(slots[2]).template topLeftCorner<6, 6>() -= (S(1) / shift) * K.transpose().template cast<S>();
+      }
+    }
+  }
+  // Of the body itself, which other rods may hold, too.
+  template <class S, class Block> void pull_host(const Rod& r, int e, Block&& block) const {
+    for (std::size_t k = 0; k < r.pulled_by[e].size(); ++k) {
+      const int j = r.next_to(e, int(k));
+      if (!pulls(r, j)) continue;
+      const Matrix<double, 6, 1>& h = r.pulled_by[e][k];
+      const double EA = r.d.quadrature[std::size_t(j)] * r.d.CG[std::size_t(j)](2, 2);
+      block -= (EA * h * h.transpose()).template cast<S>();
+    }
+  }
+
   // c = Tc nu + c_b for the unknown nu, the increment of Omega, of the frame of cell o.
   template <class S> GYROD_INLINE void maps(const Rod& r, int o, S shift, Local<S>& Tc) {
     if (!form_.plain()) {
@@ -375,6 +442,7 @@ private:
     for (const auto& [r, e] : guests_[std::size_t(h)]) {
       block(place_node(h)) -= r->hosted[e].own_place.template cast<S>();
       block(speed_node(h)) -= r->hosted[e].own_speed.template cast<S>();
+      if constexpr (Constrained) pull_host<S>(*r, e, block(place_node(h)));
     }
   }
   // false: the coordinates of a frame are singular
