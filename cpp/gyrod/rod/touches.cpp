@@ -113,7 +113,7 @@ void RodSet::locate(const Contact& c, const V3& x, ContactPlace& o) const {
   o.Q = b.R * c.turn, o.r = x - b.x, o.p = o.Q.transpose() * (o.r - b.R * c.at);
 }
 
-// Whether a station is so near to the surface that it may feel it.
+// Whether a station is so near to the surface that it may feel it; where it is, if so.
 bool RodSet::near(const Contact& c, const Station& s, std::size_t i, ContactPlace& o, space::Near& found) const {
   const V3 x = place_of(s);
   const bool ground = c.body < 0 && !c.law.hard; // distances are those in space, which is quicker
@@ -688,6 +688,7 @@ void RodSet::rest(double t, double* y, bool remember) {
       const Station& s = c.stations[k];
       double* memory = y + c.memory + k * each;
       const bool close = near(c, s, c.first + k, o, found);
+      if (!close) locate(c, place_of(s), o);
       places[c.first + k] = o.p;
       if (!remember || !c.law.sticks()) continue;
       if (close) follow(c, s, c.first + k, o);
