@@ -75,8 +75,9 @@ def test_a_chain_of_spherical_pendulums_keeps_energy_and_vertical_momentum():
     assert lost(motion) < 1e-11
     assert swing(motion.angular_momentum[:, 2]) < 1e-12
     assert motion.constraint.max() < 1e-13
-    middle = motion.midpoints.energy  # of velocities that are right for the middle: off by O(h²)
-    assert np.abs(middle - motion.energy.total[0]).max() < 0.1 * motion.energy.kinetic.max()
+    # Of velocities that are right for the middle: off by O(h²). Later rounding chooses the way of the chain.
+    middle = motion.midpoints.energy[:100]
+    assert np.abs(middle - motion.energy.total[0]).max() < 0.02 * motion.energy.kinetic[:100].max()
 
 
 @pytest.mark.parametrize(("others", "t_end"), [((), 100.0), ((gd.Spherical, gd.Cylindrical), 20.0)])
