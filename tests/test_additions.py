@@ -504,15 +504,21 @@ def test_what_the_recipes_add_works(tmp_path):
     assert run.returncode == 0, run.stderr
 
 
+def printed(folder, file, recipe, text):
+    """What a program prints, linked with the library, that sees a file of the core with a recipe in it."""
+    there = folder / "cpp/gyrod" / file
+    there.parent.mkdir(parents=True)
+    shutil.copy(SOURCE.parent.parent / "cpp/gyrod" / file, there)
+    add(recipe, folder, core=True)
+    source = folder / "program.cpp"
+    source.write_text(text, encoding="utf-8")
+    return np.array(linked(str(source), "-O1", "-iquote", str(folder / "cpp")), dtype=float)
+
+
 @pytest.mark.slow
 def test_a_joint_of_the_recipe_moves_in_every_form(tmp_path):
     """Its files of the core, seen by a program that links the library as it is: 0.5 g sin(0.4) down the slope."""
-    (tmp_path / "cpp/gyrod/joints").mkdir(parents=True)
-    shutil.copy(SOURCE.parent.parent / "cpp/gyrod/joints/kinds.hpp", tmp_path / "cpp/gyrod/joints")
-    add(JOINT, tmp_path, core=True)
-    source = tmp_path / "slide.cpp"
-    source.write_text(PROGRAM, encoding="utf-8")
-    found = np.array(linked(str(source), "-O1", "-iquote", str(tmp_path / "cpp")), dtype=float)
+    found = printed(tmp_path, "joints/kinds.hpp", JOINT, PROGRAM)
     way = 0.5 * 9.81 * np.sin(0.4)
     expected = [1.0, way * np.cos(0.4), 0.5, -way * np.sin(0.4)]
     np.testing.assert_allclose(found, np.tile(expected, (8, 1)), rtol=0, atol=1e-13)
@@ -521,13 +527,7 @@ def test_a_joint_of_the_recipe_moves_in_every_form(tmp_path):
 @pytest.mark.slow
 def test_a_law_of_the_recipe_acts_and_has_its_derivatives(tmp_path):
     """Its file of the core, compiled beside the library: the moment, and derivatives of both laws by differences."""
-    folder = tmp_path / "cpp/gyrod/rod"
-    folder.mkdir(parents=True)
-    shutil.copy(SOURCE.parent.parent / "cpp/gyrod/rod/laws.cpp", folder)
-    add(ROD_LAW, tmp_path, core=True)
-    source = tmp_path / "brake.cpp"
-    source.write_text(LAW_PROGRAM, encoding="utf-8")
-    found = np.array(linked(str(source), "-O1", "-iquote", str(tmp_path / "cpp")), dtype=float)
+    found = printed(tmp_path, "rod/laws.cpp", ROD_LAW, LAW_PROGRAM)
     Omega, moment, force = found[:3].T
     np.testing.assert_allclose(moment, -0.7 * np.linalg.norm(Omega) * Omega, rtol=1e-14)
     assert not force.any()
@@ -539,12 +539,6 @@ def test_a_law_of_the_recipe_acts_and_has_its_derivatives(tmp_path):
 @pytest.mark.slow
 def test_a_link_of_the_recipe_pulls_at_rods_and_bodies(tmp_path):
     """Its file of the core, seen by a program: derivatives by differences, work by energies."""
-    folder = tmp_path / "cpp/gyrod/rigid"
-    folder.mkdir(parents=True)
-    shutil.copy(SOURCE.parent.parent / "cpp/gyrod/rigid/laws.hpp", folder)
-    add(LINK, tmp_path, core=True)
-    source = tmp_path / "spring.cpp"
-    source.write_text(LINK_PROGRAM, encoding="utf-8")
-    found = np.array(linked(str(source), "-O1", "-iquote", str(tmp_path / "cpp")), dtype=float)
+    found = printed(tmp_path, "rigid/laws.hpp", LINK, LINK_PROGRAM)
     assert np.abs(found[:9]).max() > 0.1
     np.testing.assert_allclose(found[:, 0], found[:, 1], rtol=0, atol=1e-8)

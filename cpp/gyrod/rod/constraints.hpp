@@ -105,6 +105,7 @@ public:
   int cells() const { return width_; }
   const HeldLink<S>& link(int j, int a) const { return links_[i(j * width_ + a)]; }
   const std::vector<HeldLink<S>>& links() const { return links_; }
+  bool still = false; // at rest, where what is along a rod beside two held strains is asked for
   const std::vector<AxialLink>& axial() const { return axial_; }
   const HeldPlace<S>& place(int j) const { return places_[i(j)]; }
   Vec3<S> strain(int j) const { return masked(places_[i(j)].G - d_.G0[i(j)].template cast<S>()); }
@@ -121,7 +122,8 @@ public:
       segments(s);
     if (d_.held == 2)
       for (HeldLink<S>& l : links_) {
-        if constexpr (std::is_same_v<S, double>) axial_[std::size_t(&l - links_.data())] = axial(l);
+        if constexpr (std::is_same_v<S, double>)
+          if (still) axial_[std::size_t(&l - links_.data())] = axial(l);
         l.turn.row(2).setZero(), l.move.row(2).setZero();
       }
   }

@@ -104,7 +104,7 @@ struct RodPart : RodChain<double> {
   std::vector<Vec3<double>> acceleration;
   std::vector<Vec3<double>> turned;    // by held strains
   std::vector<HeldLink<double>> links; // at the last Jacobian
-  std::vector<AxialLink> axial;
+  std::vector<AxialLink> axial;        // the same, at rest
   std::vector<HeldRow> rows;
   std::vector<HeldHost> held_by[2];               // of the strains next to an end on a body
   std::vector<Matrix<double, 6, 1>> pulled_by[2]; // what its place does to the one along the rod beside them, at rest

@@ -381,9 +381,11 @@ void RodSet::rates(const double* y, double* dy) {
 
 void RodSet::quasistatic(bool on) {
   still_ = on;
-  for (auto& r : rods_) // what moved before must not be remembered
+  for (auto& r : rods_) { // what moved before must not be remembered
     for (int e = 0; e < 2; ++e)
       if (r->port[e] < 0) r->ends[e] = r->d.ends[e].at;
+    if (r->hold) r->hold->still = on;
+  }
 }
 
 void RodSet::time_derivative(double t, const double* y, double* ft) {
@@ -570,7 +572,8 @@ void RodSet::linearise(Rod& r, double t, const double* y) {
     }
     r.grid->adopt(r.s);
   }
-  if (r.d.held) r.grid->adopt(r.s), r.links = r.hold->links(), r.axial = r.hold->axial();
+  if (r.d.held) r.grid->adopt(r.s), r.links = r.hold->links();
+  if (still_ && r.d.held == 2) r.axial = r.hold->axial();
   r.grid->blocks(t, r.s, r.ends, r.blocks);
   if (predicted) r.s.F.swap(r.kept);
   for (std::size_t i = 0; i < r.p.size(); ++i) {

@@ -60,7 +60,7 @@ def _run(
     face = Face(json, quiet=quiet)
     motion = _simulate(file.system, options, path, resume=resume, view=view, quiet=quiet)
     rows, data = outcome(motion, options.until)
-    notes = notes_of(motion, options.rtol or 0.0)
+    notes = list(motion.notes) if path is None else notes_of(motion, options.rtol or 0.0)
     data["notes"] = notes
     rows += [("note", note) for note in notes]
     face.pairs(rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, TypedDict
@@ -227,12 +227,17 @@ class _Meetings:
         return found
 
 
-def too_deep(touching: Sequence[Touching], gaps: Array) -> list[tuple[int, str]]:
+def too_deep(
+    touching: Sequence[Touching], gaps: Array, share: float = 1.0, least: Callable[[Touching], float] | None = None
+) -> list[tuple[int, str]]:
     """Contacts, and sentences on what starts too deep inside their surfaces; ``gaps``: of all stations."""
     ends = np.cumsum([len(pair.places) for pair in touching])
     most = max(0.0, *(-pair.free for pair in touching))
-    held = np.searchsorted(ends, np.flatnonzero(gaps < most), side="right")
-    found = [touching[k].inside(gaps[ends[k] - len(touching[k].places) : ends[k]]) for k in np.unique(held).tolist()]
+    found = []
+    for k in np.unique(np.searchsorted(ends, np.flatnonzero(gaps < most), side="right")).tolist():
+        pair = touching[k]
+        own = gaps[ends[k] - len(pair.places) : ends[k]]
+        found.append(pair.inside(own, share, least(pair) if least else 0.0))
     return [sentence for sentence in found if sentence is not None]
 
 

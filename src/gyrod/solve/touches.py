@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gyrod.equations.bodies import size_of
+from gyrod.equations.contacts import too_deep
 from gyrod.model.surfaces import Boundary
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ def notes(compiled: Compiled, t: Array, y: Array, rtol: float) -> tuple[str, ...
     """Sentences on stiffness that no tolerance sees, on starts inside of surfaces, and on what has passed through."""
     if not compiled.contacts or not len(t) or compiled.options.get("hard"):
         return ()
-    sinks = {(pair.contact, pair.of): 0.0 for pair in compiled.touching}
-    sinks = {(k, of): _sinks(compiled.system, k, of) for k, of in sinks}
+    kinds = dict.fromkeys((pair.contact, pair.of) for pair in compiled.touching)
+    sinks = {(k, of): _sinks(compiled.system, k, of) for k, of in kinds}
     told = [
         *_coarse(compiled),
         *_unseen(compiled, sinks, rtol),
@@ -77,16 +78,13 @@ def _unseen(compiled: Compiled, sinks: Mapping[tuple[int, str], float], rtol: fl
 def _starts(
     compiled: Compiled, sinks: Mapping[tuple[int, str], float], t: Array, y: Array
 ) -> Iterator[tuple[int, str]]:
-    pairs = compiled.touching
-    if not pairs:
+    if not compiled.touching:
         return
-    states, _ = compiled.core.contact_states(range(len(pairs)), t, y, False)
-    gaps, ends = np.asarray(states)[0, :, 12], np.cumsum([0, *(len(pair.places) for pair in pairs)])
-    for k in np.unique(np.searchsorted(ends, np.flatnonzero(gaps < 0.0), side="right") - 1).tolist():
-        pair = pairs[k]
-        told = pair.inside(gaps[ends[k] : ends[k + 1]], SHALLOW, 2.0 * sinks[pair.contact, pair.of])
-        if told is not None:
-            yield told[0], f": {told[1]}"
+    states, _ = compiled.core.contact_states(range(len(compiled.touching)), t, y, False)
+    gaps = np.asarray(states)[0, :, 12]
+    inside = np.where(gaps < 0.0, gaps, np.inf)
+    for k, sentence in too_deep(compiled.touching, inside, SHALLOW, lambda pair: 2.0 * sinks[pair.contact, pair.of]):
+        yield k, f": {sentence}"
 
 
 def _through(compiled: Compiled, t: Array, y: Array) -> Iterator[tuple[int, str]]:
