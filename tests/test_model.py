@@ -164,6 +164,7 @@ def test_orientation_by_the_direction_of_its_third_axis(direction):
         (Rotation.identity(2), "one rotation, got 2"),
         (Rotation, "orientation must be"),
         (("314", (1, 2, 3)), "sequence = '314' is unknown"),
+        (("alon", (0, 0, 1)), "Did you mean 'along'"),
         (("313", (1, 2)), "orientation[1] must be three numbers"),
         (("313", (1, np.nan, 2)), "orientation[1][1] = nan is not finite"),
         (((1, 2, 3), "313"), "(sequence, angles)"),

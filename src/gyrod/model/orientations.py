@@ -10,6 +10,7 @@ import numpy as np
 
 from gyrod import rotations
 from gyrod._check import Array
+from gyrod._words import meant
 from gyrod.model.errors import direction, frozen, numbers, shown, vector
 from gyrod.model.fields import holds
 from gyrod.rotations.conversions import require_rotation, spurrier_klumpp
@@ -61,6 +62,8 @@ def _quaternion(field: str, value: object) -> Array:
             )
         if value[0] == "along":
             return upright(direction(f"{field}[1]", value[1]))
+        if hint := meant(value[0], ["along"]):
+            raise ValueError(f"{field} = {shown(value)} begins with neither 'along' nor a sequence of axes.{hint}")
         return rotations.quaternion_from_euler(_angles(f"{field}[1]", value[1]), value[0])
     if hasattr(value, "as_quat") and not isinstance(value, type):
         p = rotations.from_scipy(value)
